@@ -1,0 +1,62 @@
+# The verbs of daily work. `make demo` and `make test` do all of their set-up themselves.
+
+PYTHON := $(shell for python in python3 python3.13 python3.12 python3.11; do \
+	$$python -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$python && break; done)
+BIN := .venv/bin
+UV_LOCK := .venv/uv.lock
+
+# System packages are installed only where something is missing and we may.
+define need
+{ if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; \
+  then apt-get update -q && DEBIAN_FRONTEND=noninteractive apt-get install -q -y $(1); \
+  else echo "Missing: $(1). Get it with: sudo apt-get install $(1)" >&2; exit 1; fi; }
+endef
+
+.PHONY: help demo test lint format lock
+help:
+	@echo "make demo    a failing agent, and a page to look its errors up in"
+	@echo "make test    linters and all tests"
+	@echo "make lint    linters only"
+	@echo "make format  let ruff lay out the code"
+	@echo "make lock    choose the versions in requirements.lock anew"
+
+demo: .venv/.installed
+	@$(BIN)/toolfault demo
+
+test: lint node_modules/.package-lock.json
+	$(BIN)/python -m pytest -n 2 --dist loadfile
+
+lint: .venv/.installed
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+format: .venv/.installed
+	$(BIN)/ruff check --fix
+	$(BIN)/ruff format
+
+lock: .venv/.installed
+	$(BIN)/uv pip compile pyproject.toml --universal --generate-hashes --all-extras --group dev \
+		--upgrade --no-header --no-annotate --quiet --output-file requirements.lock
+
+.venv/pyvenv.cfg:
+	@test -n "$(PYTHON)" || { echo "Python 3.11 or later is needed. Get it with: sudo apt-get install python3" >&2; exit 1; }
+	@$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null || $(call need,python3-venv)
+	$(PYTHON) -m venv .venv || { rm -rf .venv; exit 1; }
+
+# pip fetches uv, uv the rest: 3 s against pip's 46 s. Where uv does not understand the machine's
+# pip settings (indexes, proxies, certificates), pip does it all.
+.venv/.installed: .venv/pyvenv.cfg requirements.lock pyproject.toml
+	@sed -n '/^uv==/,/[^\\]$$/p' requirements.lock > $(UV_LOCK)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --require-hashes -r $(UV_LOCK)
+	UV_SYSTEM_CERTS=true $(BIN)/uv pip install --quiet --python $(BIN)/python --no-deps --require-hashes -r requirements.lock \
+		|| $(BIN)/python -m pip install --no-deps --require-hashes -r requirements.lock
+	$(BIN)/uv pip install --quiet --python $(BIN)/python --offline --no-deps --no-build-isolation --editable .
+	@touch $@
+
+node_modules/.package-lock.json: package.json package-lock.json
+	@command -v node >/dev/null || $(call need,nodejs)
+	@command -v npm >/dev/null || $(call need,npm)
+	npm ci --no-progress
+	@touch $@
