@@ -1,0 +1,1 @@
+"""PostgreSQL: schema, write path, retention, look-up statements, the embedded server."""

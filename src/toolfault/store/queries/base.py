@@ -1,0 +1,75 @@
+"""The engine the statements run on, and how a statement becomes rows."""
+
+from __future__ import annotations
+
+from datetime import UTC, date, datetime
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+
+from sqlalchemy import create_engine, text
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
+
+    from sqlalchemy import Connection, Engine, TextClause
+
+#: Services a token may see; None is all of them.
+Scope = frozenset[str] | None
+#: Key time and day of records whose own time no partition has room for.
+UNDATED = datetime(1900, 1, 1, tzinfo=UTC)
+UNDATED_DAY = date(1900, 1, 1)
+#: Days a reference stays findable.
+REFERENCE_DAYS = 400
+_STATEMENT_TIMEOUT_MS = 10_000
+
+Row = TypeVar("Row", bound=NamedTuple)
+
+
+def open_engine(url: str, *, connections: int = 8) -> Engine:
+    """An engine for reading: each statement is its own transaction, none runs for long."""
+    return create_engine(
+        url.replace("postgresql://", "postgresql+psycopg://", 1),
+        isolation_level="AUTOCOMMIT",  # saves two round trips a look-up; no statement needs another's snapshot
+        pool_size=connections,
+        max_overflow=0,
+        pool_timeout=5,
+        pool_pre_ping=True,
+        connect_args={
+            "connect_timeout": 5,
+            "options": f"-c statement_timeout={_STATEMENT_TIMEOUT_MS} -c timezone=UTC",
+        },
+    )
+
+
+def statement(*parts: str) -> TextClause:
+    """A statement put together from constant parts; values are always bound, never pasted."""
+    return text(" ".join(parts))
+
+
+def columns(row: type[NamedTuple], alias: str = "") -> str:
+    """The column list that fills a row type."""
+    return ", ".join(f"{alias}{field}" for field in row._fields)
+
+
+def fetch(conn: Connection, row: type[Row], stmt: TextClause, **values: Any) -> list[Row]:
+    """All rows of a statement, frozen."""
+    return [row(*record) for record in conn.execute(stmt, values)]
+
+
+def in_scope(column: str = "service") -> str:
+    """The condition that hides what a token may not see."""
+    return f"(CAST(:scope AS text[]) IS NULL OR {column} = ANY(CAST(:scope AS text[])))"
+
+
+def scope_value(scope: Scope) -> list[str] | None:
+    """A scope as the value of `:scope`."""
+    return None if scope is None else sorted(scope)
+
+
+def ping(conn: Connection) -> None:
+    """Raises if the store does not answer."""
+    conn.execute(text("SELECT 1"))
+
+
+def chosen(column: str, name: str, values: Collection[str]) -> str:
+    """The condition for a filter with any number of values; no values, no condition."""
+    return f"{column} = ANY(CAST(:{name} AS text[]))" if values else "TRUE"

@@ -1,0 +1,252 @@
+"""The two hops of a look-up, and what stands around the call they lead to."""
+
+from __future__ import annotations
+
+from datetime import date, datetime, timedelta
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from toolfault.conventions import TELEMETRY_DROPPED
+from toolfault.store.queries.base import (
+    UNDATED,
+    UNDATED_DAY,
+    Scope,
+    columns,
+    fetch,
+    in_scope,
+    scope_value,
+    statement,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from sqlalchemy import Connection
+
+#: How far a call's log records may lie outside the call by their own clock.
+_SLACK = timedelta(minutes=5)
+_AROUND = timedelta(days=1)
+
+
+class Reference(NamedTuple):
+    """Where a reference is, and the outline that outlives the details."""
+
+    reference_id: str
+    day: date
+    trace_id: bytes
+    span_id: bytes
+    started_at: datetime | None
+    received_at: datetime
+    service: str | None
+    environment: str | None
+    tool: str | None
+    outcome: str | None
+    code: str | None
+    reason: str | None
+    action: str | None
+    attempts: int | None
+    effect: str | None
+    fingerprint: bytes | None
+
+
+class Call(NamedTuple):
+    """One tool call, whole."""
+
+    started_at: datetime
+    told_at: datetime | None
+    received_at: datetime
+    duration_us: int
+    attempts: int
+    possibly_twice: bool
+    transient: bool
+    trace_id: bytes
+    span_id: bytes
+    service: str
+    environment: str
+    tool: str
+    outcome: str
+    code: str | None
+    reason: str | None
+    action: str
+    effect: str
+    reference_id: str | None
+    run_id: str | None
+    conversation_id: str | None
+    agent: str | None
+    version: str | None
+    exception_type: str | None
+    frame: str | None
+    fingerprint: bytes | None
+    message: str | None
+    attributes: dict[str, Any] | None
+
+    @property
+    def at(self) -> datetime:
+        """When it began by its own word, also where no partition had room for that time."""
+        return self.told_at or self.started_at
+
+
+class Step(NamedTuple):
+    """A call as its conversation shows it."""
+
+    started_at: datetime
+    duration_us: int
+    trace_id: bytes
+    span_id: bytes
+    service: str
+    tool: str
+    outcome: str
+    code: str | None
+    reason: str | None
+    action: str
+    effect: str
+    reference_id: str | None
+
+
+class Log(NamedTuple):
+    """Exception detail, a black-box record or a record the application stamped."""
+
+    occurred_at: datetime
+    severity: int
+    event_name: str | None
+    service: str
+    reference_id: str | None
+    exception_type: str | None
+    body: str | None
+    stacktrace: str | None
+    attributes: dict[str, Any] | None
+
+
+class Tool(NamedTuple):
+    """What the catalog knows of a tool."""
+
+    service: str
+    environment: str
+    tool: str
+    first_seen: datetime
+    last_seen: datetime
+    versions: list[str]
+    declared: dict[str, Any] | None
+
+
+_REFERENCES = statement(
+    "SELECT",
+    columns(Reference),
+    "FROM reference WHERE reference_id = ANY(CAST(:ids AS text[])) AND day = ANY(CAST(:days AS date[])) AND",
+    in_scope(),
+    "ORDER BY coalesce(started_at, received_at) DESC LIMIT :most",
+)
+_REFERENCES_OF_ANY_DAY = statement(
+    "SELECT",
+    columns(Reference),
+    "FROM reference WHERE reference_id = ANY(CAST(:ids AS text[])) AND",
+    in_scope(),
+    "ORDER BY coalesce(started_at, received_at) DESC LIMIT :most",
+)
+_CALL = statement(
+    "SELECT",
+    columns(Call),
+    "FROM tool_call WHERE trace_id = :trace_id AND span_id = :span_id AND started_at = :started_at",
+)
+_STEPS = (
+    "SELECT",
+    columns(Step),
+    "FROM tool_call_all WHERE conversation_id = :conversation AND environment = :environment AND",
+    in_scope(),
+)
+_STEPS_BEFORE = statement(
+    *_STEPS, "AND started_at <= :at AND started_at > :since ORDER BY started_at DESC LIMIT :most"
+)
+_STEPS_AFTER = statement(
+    *_STEPS, "AND started_at > :at AND started_at < :until ORDER BY started_at LIMIT :most"
+)
+_LOGS = statement(
+    "SELECT",
+    columns(Log),
+    "FROM log_record WHERE trace_id = :trace_id AND reference_id = :reference_id",
+    "AND (occurred_at BETWEEN :since AND :until OR occurred_at = :undated)",
+    "ORDER BY coalesce(told_at, occurred_at), digest LIMIT :most",
+)
+_TOOL = statement(
+    "SELECT",
+    columns(Tool),
+    "FROM tool_catalog WHERE service = :service AND environment = :environment AND tool = :tool",
+)
+_DROPPED = statement(
+    "SELECT coalesce(sum(amount), 0)::bigint FROM run_event WHERE event_name = :event",
+    "AND received_at >= :since AND received_at < :until AND",
+    in_scope(),
+)
+
+
+def references(
+    conn: Connection,
+    ids: Sequence[str],
+    *,
+    days: Sequence[date] | None = None,
+    scope: Scope = None,
+    most: int = 50,
+) -> list[Reference]:
+    """Hop 1: references by id, newest first; `days` names the partitions where they are known."""
+    values = {"ids": list(ids), "scope": scope_value(scope), "most": most}
+    if days is None:
+        return fetch(conn, Reference, _REFERENCES_OF_ANY_DAY, **values)
+    return fetch(conn, Reference, _REFERENCES, days=[*days, UNDATED_DAY], **values)
+
+
+def call_of(conn: Connection, reference: Reference) -> Call | None:
+    """Hop 2: the call a reference names, or None when its details are gone."""
+    if reference.started_at is None:
+        return None
+    found = fetch(
+        conn,
+        Call,
+        _CALL,
+        trace_id=reference.trace_id,
+        span_id=reference.span_id,
+        started_at=reference.started_at,
+    )
+    return found[0] if found else None
+
+
+def conversation(conn: Connection, call: Call, scope: Scope = None, most: int = 20) -> list[Step]:
+    """The calls of the same conversation around this one, in order, itself among them."""
+    values = {
+        "conversation": call.conversation_id,
+        "environment": call.environment,
+        "scope": scope_value(scope),
+        "at": call.started_at,
+        "most": most,
+    }
+    before = fetch(conn, Step, _STEPS_BEFORE, since=call.started_at - _AROUND, **values)
+    after = fetch(conn, Step, _STEPS_AFTER, until=call.started_at + _AROUND, **values)
+    return [*reversed(before), *after]
+
+
+def logs(
+    conn: Connection, reference: Reference, duration_us: int = 0, most: int = 200
+) -> list[Log]:
+    """Exception detail, black box and stamped records of one reference, oldest first."""
+    began = reference.started_at or reference.received_at
+    return fetch(
+        conn,
+        Log,
+        _LOGS,
+        trace_id=reference.trace_id,
+        reference_id=reference.reference_id,
+        since=began - _SLACK,
+        until=began + timedelta(microseconds=duration_us) + _SLACK,
+        undated=UNDATED,
+        most=most,
+    )
+
+
+def tool(conn: Connection, service: str, environment: str, name: str) -> Tool | None:
+    """What the catalog knows of one tool."""
+    found = fetch(conn, Tool, _TOOL, service=service, environment=environment, tool=name)
+    return found[0] if found else None
+
+
+def dropped(conn: Connection, since: datetime, until: datetime, scope: Scope = None) -> int:
+    """Telemetry records that services say they had to drop, by when they said it."""
+    values = {"event": TELEMETRY_DROPPED, "since": since, "until": until}
+    return int(conn.execute(_DROPPED, {**values, "scope": scope_value(scope)}).scalar_one())
