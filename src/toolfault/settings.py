@@ -56,9 +56,6 @@ def _postgres_url(text: str) -> str:
 
 
 def _folder() -> Path:
-    """Root's home is closed to the unprivileged user that runs the embedded PostgreSQL."""
-    if os.geteuid() == 0:
-        return Path("/var/lib/toolfault")
     return Path(os.environ.get("XDG_DATA_HOME") or Path.home() / ".local/share") / "toolfault"
 
 
