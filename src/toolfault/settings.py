@@ -19,7 +19,11 @@ _MEBIBYTE = 1024 * 1024
 _MAX_PORT = 65535
 
 
-class SettingError(ValueError):
+class StartError(Exception):
+    """The service cannot start as it was told to; says why and what to change."""
+
+
+class SettingError(StartError, ValueError):
     """A setting that cannot be used; says which, why and what would be accepted."""
 
 

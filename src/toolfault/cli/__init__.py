@@ -1,0 +1,24 @@
+"""The `toolfault` command.
+
+Its entry point is in the base wheel, which an agent installs alone: nothing here may need more.
+"""
+
+from __future__ import annotations
+
+import sys
+
+
+def main() -> None:
+    """Run the command; say which extra is missing where one is."""
+    try:
+        from toolfault.cli.app import run  # noqa: PLC0415
+
+        run()
+    except ModuleNotFoundError as missing:
+        if missing.name is None or missing.name.startswith("toolfault"):
+            raise
+        sys.stderr.write(
+            f"toolfault: the package {missing.name} is not installed. This command needs the "
+            'server extra: pip install "toolfault[server]"\n'
+        )
+        sys.exit(1)

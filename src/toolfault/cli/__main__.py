@@ -1,0 +1,5 @@
+"""`python -m toolfault.cli`."""
+
+from toolfault.cli import main
+
+main()
