@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from datetime import UTC, date, datetime
+from datetime import date
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from sqlalchemy import create_engine, text
+
+from toolfault.store.models import UNDATED
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -14,9 +16,8 @@ if TYPE_CHECKING:
 
 #: Services a token may see; None is all of them.
 Scope = frozenset[str] | None
-#: Key time and day of records whose own time no partition has room for.
-UNDATED = datetime(1900, 1, 1, tzinfo=UTC)
-UNDATED_DAY = date(1900, 1, 1)
+#: The day of references whose own no partition has room for.
+UNDATED_DAY: date = UNDATED.date()
 #: Days a reference stays findable.
 REFERENCE_DAYS = 400
 _STATEMENT_TIMEOUT_MS = 10_000

@@ -6,8 +6,8 @@ from datetime import date, datetime, timedelta
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from toolfault.conventions import TELEMETRY_DROPPED
+from toolfault.store.models import UNDATED
 from toolfault.store.queries.base import (
-    UNDATED,
     UNDATED_DAY,
     Scope,
     columns,

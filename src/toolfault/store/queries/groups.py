@@ -1,0 +1,199 @@
+"""Error groups: calls that failed in the same way."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from toolfault.store.queries.base import (
+    Scope,
+    chosen,
+    columns,
+    fetch,
+    in_scope,
+    scope_value,
+    statement,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from datetime import datetime
+
+    from sqlalchemy import Connection
+
+
+class Group(NamedTuple):
+    """One error group with its totals over all hours kept."""
+
+    fingerprint: bytes
+    first_seen: datetime
+    last_seen: datetime
+    calls: int
+    calls_last_hour: int
+    status: str
+    status_at: datetime | None
+    service: str
+    tool: str
+    code: str
+    reason: str | None
+    exception_type: str | None
+    frame: str | None
+    sample_reference_id: str | None
+    versions: list[str]
+
+
+class Hour(NamedTuple):
+    """How often something happened in one hour."""
+
+    hour: datetime
+    calls: int
+
+
+class Sample(NamedTuple):
+    """A call of a group, with why it was picked."""
+
+    why: str
+    started_at: datetime
+    reference_id: str
+    attempts: int
+    effect: str
+    version: str | None
+    conversation_id: str | None
+    trace_id: bytes
+
+
+class Affected(NamedTuple):
+    """A conversation that met a group."""
+
+    conversation_id: str
+    agent: str | None
+    calls: int
+    unsure: int
+    last_seen: datetime
+
+
+class Impact(NamedTuple):
+    """What a group did to the people who met it, over the details still kept."""
+
+    calls: int
+    conversations: int
+    unsure: int
+    nothing: int
+    outcome: str | None
+    environments: list[str]
+    first_version: str | None
+
+
+_GROUP = (
+    "SELECT g.fingerprint, g.first_seen,",
+    "coalesce(t.last_seen, g.first_seen), coalesce(t.calls, 0)::bigint, coalesce(t.recent, 0)::bigint,",
+    "g.status, g.status_at, g.service, g.tool, g.code, g.reason, g.exception_type, g.frame,",
+    "g.sample_reference_id, g.versions FROM error_group AS g LEFT JOIN LATERAL (",
+    "SELECT sum(calls) AS calls, max(last_seen) AS last_seen,",
+    "sum(calls) FILTER (WHERE hour > CAST(:now AS timestamptz) - interval '1 hour') AS recent",
+    "FROM error_group_tally AS t WHERE t.fingerprint = g.fingerprint) AS t ON true WHERE",
+    in_scope("g.service"),
+)
+_ONE = statement(*_GROUP, "AND g.fingerprint = :fingerprint")
+_HOURS = statement(
+    "SELECT hour, sum(calls)::bigint FROM error_group_tally",
+    "WHERE fingerprint = :fingerprint AND hour >= :since GROUP BY hour ORDER BY hour",
+)
+_SAMPLE = (
+    "SELECT :why AS why, started_at, reference_id, attempts, effect, version, conversation_id, trace_id",
+    "FROM tool_call WHERE fingerprint = :fingerprint AND reference_id IS NOT NULL",
+)
+_SAMPLES = {
+    "newest": statement(*_SAMPLE, "ORDER BY received_at DESC LIMIT 1"),
+    "first that is kept": statement(*_SAMPLE, "ORDER BY received_at LIMIT 1"),
+    "may have taken effect": statement(
+        *_SAMPLE, "AND effect <> 'none' ORDER BY received_at DESC LIMIT 1"
+    ),
+    "changed nothing": statement(*_SAMPLE, "AND effect = 'none' ORDER BY received_at DESC LIMIT 1"),
+    "after more than one attempt": statement(
+        *_SAMPLE, "AND attempts > 1 ORDER BY received_at DESC LIMIT 1"
+    ),
+}
+_AFFECTED = statement(
+    "SELECT conversation_id, max(agent), count(*),",
+    "count(*) FILTER (WHERE effect <> 'none'), max(started_at) FROM (",
+    "SELECT conversation_id, agent, effect, started_at FROM tool_call",
+    "WHERE fingerprint = :fingerprint AND conversation_id IS NOT NULL",
+    "ORDER BY received_at DESC LIMIT 10000) AS newest",
+    "GROUP BY conversation_id ORDER BY 4 DESC, 5 DESC LIMIT :most",
+)
+_IMPACT = statement(
+    "SELECT count(*), count(DISTINCT conversation_id), count(*) FILTER (WHERE effect <> 'none'),",
+    "count(*) FILTER (WHERE effect = 'none'), min(outcome),",
+    "coalesce(array_agg(DISTINCT environment), '{}'), (array_agg(version ORDER BY started_at))[1] FROM (",
+    "SELECT conversation_id, effect, outcome, environment, version, started_at FROM tool_call",
+    "WHERE fingerprint = :fingerprint ORDER BY received_at DESC LIMIT 10000) AS newest",
+)
+
+
+def group(conn: Connection, fingerprint: bytes, now: datetime, scope: Scope = None) -> Group | None:
+    """One group by its fingerprint."""
+    values = {"fingerprint": fingerprint, "now": now, "scope": scope_value(scope)}
+    found = fetch(conn, Group, _ONE, **values)
+    return found[0] if found else None
+
+
+def groups(
+    conn: Connection,
+    now: datetime,
+    *,
+    status: Sequence[str] = (),
+    tool: Sequence[str] = (),
+    code: Sequence[str] = (),
+    service: Sequence[str] = (),
+    before: tuple[datetime, bytes] | None = None,
+    scope: Scope = None,
+    most: int = 50,
+) -> list[Group]:
+    """Groups by when they were last seen, newest first; `before` is the last row of the page before."""
+    stmt = statement(
+        "SELECT * FROM (",
+        *_GROUP,
+        "AND",
+        " AND ".join(
+            [
+                chosen("g.status", "status", status),
+                chosen("g.tool", "tool", tool),
+                chosen("g.code", "code", code),
+                chosen("g.service", "service", service),
+            ]
+        ),
+        ") AS found (",
+        columns(Group),
+        ")",
+        "WHERE (last_seen, fingerprint) < (:at, :id)" if before else "",
+        "ORDER BY last_seen DESC, fingerprint DESC LIMIT :most",
+    )
+    at, id_ = before or (None, None)
+    values = {"status": [*status], "tool": [*tool], "code": [*code], "service": [*service]}
+    return fetch(
+        conn, Group, stmt, **values, now=now, scope=scope_value(scope), most=most, at=at, id=id_
+    )
+
+
+def hours(conn: Connection, fingerprint: bytes, since: datetime) -> list[Hour]:
+    """Calls of a group per hour; hours without any are left out."""
+    return fetch(conn, Hour, _HOURS, fingerprint=fingerprint, since=since)
+
+
+def samples(conn: Connection, fingerprint: bytes) -> list[Sample]:
+    """Calls chosen for difference, each once, under the first reason that picked it."""
+    picked: dict[str, Sample] = {}
+    for why, stmt in _SAMPLES.items():
+        for sample in fetch(conn, Sample, stmt, fingerprint=fingerprint, why=why):
+            picked.setdefault(sample.reference_id, sample)
+    return [*picked.values()]
+
+
+def affected(conn: Connection, fingerprint: bytes, most: int = 20) -> list[Affected]:
+    """Conversations that met a group; those with a possible effect first."""
+    return fetch(conn, Affected, _AFFECTED, fingerprint=fingerprint, most=most)
+
+
+def impact(conn: Connection, fingerprint: bytes) -> Impact:
+    """What a group did, counted over its newest 10,000 calls."""
+    return fetch(conn, Impact, _IMPACT, fingerprint=fingerprint)[0]

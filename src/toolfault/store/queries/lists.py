@@ -1,0 +1,247 @@
+"""Lists: errors, tools, dead letters, incidents."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from toolfault.store.queries.base import (
+    Scope,
+    chosen,
+    columns,
+    fetch,
+    in_scope,
+    scope_value,
+    statement,
+)
+from toolfault.store.queries.references import Tool
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from sqlalchemy import Connection
+
+
+class Error(NamedTuple):
+    """A call that was not ok, as the list shows it."""
+
+    received_at: datetime
+    started_at: datetime
+    told_at: datetime | None
+    duration_us: int
+    attempts: int
+    trace_id: bytes
+    span_id: bytes
+    service: str
+    environment: str
+    tool: str
+    outcome: str
+    code: str | None
+    reason: str | None
+    action: str
+    effect: str
+    reference_id: str | None
+    conversation_id: str | None
+    agent: str | None
+    version: str | None
+    fingerprint: bytes | None
+
+
+class Filters(NamedTuple):
+    """What a list is narrowed to; an empty filter lets everything through."""
+
+    tool: tuple[str, ...] = ()
+    code: tuple[str, ...] = ()
+    outcome: tuple[str, ...] = ()
+    reason: tuple[str, ...] = ()
+    service: tuple[str, ...] = ()
+    environment: tuple[str, ...] = ()
+    conversation: str | None = None
+    trace: bytes | None = None
+    fingerprint: bytes | None = None
+    since: datetime | None = None
+    until: datetime | None = None
+
+
+class ToolHour(NamedTuple):
+    """How a tool's calls ended in one hour."""
+
+    hour: datetime
+    service: str
+    environment: str
+    tool: str
+    outcome: str
+    code: str
+    calls: int
+
+
+class DeadLetter(NamedTuple):
+    """A call somebody has to replay or write off."""
+
+    occurred_at: datetime
+    acked_at: datetime | None
+    acked_by: str | None
+    id: bytes
+    trace_id: bytes
+    service: str
+    environment: str
+    tool: str | None
+    reference_id: str | None
+    attributes: dict[str, Any] | None
+
+
+class Incident(NamedTuple):
+    """An alert that fired."""
+
+    started_at: datetime
+    ended_at: datetime | None
+    alert_id: str
+    name: str
+    labels: dict[str, str]
+    annotations: dict[str, str]
+
+
+class Reason(NamedTuple):
+    """How often a tool gave a reason."""
+
+    reason: str | None
+    outcome: str
+    code: str | None
+    calls: int
+    last_seen: datetime
+
+
+_SETS = ("tool", "code", "outcome", "reason", "service", "environment")
+_TOOLS = statement(
+    "SELECT",
+    columns(Tool),
+    "FROM tool_catalog WHERE",
+    in_scope(),
+    "AND (service, environment, tool) > (:service, :environment, :tool)",
+    "ORDER BY service, environment, tool LIMIT :most",
+)
+_TOOL_HOURS = statement(
+    "SELECT hour, service, environment, tool, outcome, code, sum(calls)::bigint FROM call_tally",
+    "WHERE hour >= :since AND (CAST(:tool AS text) IS NULL OR tool = :tool) AND",
+    in_scope(),
+    "GROUP BY 1, 2, 3, 4, 5, 6 ORDER BY 1",
+)
+_DEAD_LETTERS = (
+    "SELECT",
+    columns(DeadLetter),
+    "FROM dead_letter WHERE",
+    in_scope(),
+)
+_INCIDENTS = statement(
+    "SELECT",
+    columns(Incident),
+    "FROM incident WHERE started_at < :until AND (ended_at IS NULL OR ended_at > :since)",
+    "ORDER BY started_at DESC LIMIT :most",
+)
+_REASONS = statement(
+    "SELECT reason, outcome, code, count(*), max(received_at) FROM (",
+    "SELECT reason, outcome, code, received_at FROM tool_call",
+    "WHERE tool = :tool AND code IS NOT NULL AND received_at >= :since AND",
+    in_scope(),
+    "ORDER BY received_at DESC LIMIT 10000) AS newest",
+    "GROUP BY 1, 2, 3 ORDER BY 4 DESC LIMIT :most",
+)
+
+
+def errors(
+    conn: Connection,
+    filters: Filters,
+    *,
+    before: tuple[datetime, bytes, bytes] | None = None,
+    scope: Scope = None,
+    most: int = 50,
+) -> list[Error]:
+    """Calls that were not ok, newest arrival first; `before` is the last row of the page before."""
+    wanted = filters._asdict()
+    conditions = [in_scope(), *(chosen(name, name, wanted[name]) for name in _SETS)]
+    if filters.conversation is not None:
+        conditions.append("conversation_id = :conversation")
+    if filters.trace is not None:
+        conditions.append("trace_id = :trace")
+    if filters.fingerprint is not None:
+        conditions.append("fingerprint = :fingerprint")
+    if filters.since is not None:
+        conditions.append("received_at >= :since")
+    if filters.until is not None:
+        conditions.append("received_at < :until")
+    if before is not None:
+        conditions.append("(received_at, trace_id, span_id) < (:at, :trace_before, :span_before)")
+    stmt = statement(
+        "SELECT",
+        columns(Error),
+        "FROM tool_call WHERE",
+        " AND ".join(conditions),
+        "ORDER BY received_at DESC, trace_id DESC, span_id DESC LIMIT :most",
+    )
+    at, trace, span = before or (None, None, None)
+    values = {name: list(value) if name in _SETS else value for name, value in wanted.items()}
+    return fetch(
+        conn,
+        Error,
+        stmt,
+        **values,
+        scope=scope_value(scope),
+        most=most,
+        at=at,
+        trace_before=trace,
+        span_before=span,
+    )
+
+
+def tools(
+    conn: Connection,
+    *,
+    after: tuple[str, str, str] = ("", "", ""),
+    scope: Scope = None,
+    most: int = 200,
+) -> list[Tool]:
+    """The catalog in the order of its key."""
+    service, environment, name = after
+    values = {"service": service, "environment": environment, "tool": name, "most": most}
+    return fetch(conn, Tool, _TOOLS, scope=scope_value(scope), **values)
+
+
+def tool_hours(
+    conn: Connection, since: datetime, *, tool: str | None = None, scope: Scope = None
+) -> list[ToolHour]:
+    """How calls ended, per hour and tool."""
+    return fetch(conn, ToolHour, _TOOL_HOURS, since=since, tool=tool, scope=scope_value(scope))
+
+
+def reasons(
+    conn: Connection, tool: str, since: datetime, scope: Scope = None, most: int = 50
+) -> list[Reason]:
+    """The reasons a tool gave, most frequent first, over its newest 10,000 errors."""
+    return fetch(
+        conn, Reason, _REASONS, tool=tool, since=since, scope=scope_value(scope), most=most
+    )
+
+
+def dead_letters(
+    conn: Connection,
+    *,
+    waiting: bool = True,
+    before: tuple[datetime, bytes] | None = None,
+    scope: Scope = None,
+    most: int = 50,
+) -> list[DeadLetter]:
+    """Dead letters, newest first."""
+    stmt = statement(
+        *_DEAD_LETTERS,
+        "AND acked_at IS NULL" if waiting else "",
+        "AND (occurred_at, id) < (:at, :id)" if before else "",
+        "ORDER BY occurred_at DESC, id DESC LIMIT :most",
+    )
+    at, id_ = before or (None, None)
+    return fetch(conn, DeadLetter, stmt, scope=scope_value(scope), most=most, at=at, id=id_)
+
+
+def incidents(
+    conn: Connection, since: datetime, until: datetime, most: int = 200
+) -> list[Incident]:
+    """Incidents that were open at some time between `since` and `until`, newest first."""
+    return fetch(conn, Incident, _INCIDENTS, since=since, until=until, most=most)

@@ -1,0 +1,1 @@
+"""Look-up: pages, JSON API and the card for the terminal."""

@@ -1,0 +1,243 @@
+"""A match: the call behind a reference, with everything that stands around it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
+
+from toolfault import conventions as names
+from toolfault.store.queries import groups as group_queries
+from toolfault.store.queries import references as queries
+from toolfault.taxonomy import Code, Effect, Outcome
+from toolfault.web import grouping, record, words
+from toolfault.web.incidents import incident_for
+from toolfault.web.models import GroupSummary, IncidentSummary, Match, Step, Words
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from sqlalchemy import Connection
+
+    from toolfault.store.queries.references import Call, Log, Reference, Tool
+    from toolfault.web.lookup import Asked
+
+
+@dataclass(frozen=True, slots=True)
+class Links:
+    """Addresses of the reader's own trace and log viewers.
+
+    Placeholders: {trace_id} {span_id} {reference} {service} {start_ms} {end_ms}.
+    """
+
+    trace: str | None = None
+    log: str | None = None
+
+
+def make_match(conn: Connection, row: Reference, call: Call | None, asked: Asked) -> Match:
+    """Everything known about one call; `call` is None when only its outline is here."""
+    known = _Known.of(conn, row, call, asked)
+    if call is None:
+        return Match(**_outline(row), words=_words(known), **_around(known, asked))
+    return Match(
+        **_outline(row),
+        **_of_call(call, known.attributes),
+        words=_words(known),
+        envelope=record.envelope(call, known.attributes),
+        attempt_list=record.attempts(known.attributes),
+        conversation=_conversation(conn, call, asked),
+        **_around(known, asked),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Known:
+    """What the queries around one call brought in."""
+
+    row: Reference
+    call: Call | None
+    tool: Tool | None
+    group: GroupSummary | None
+    incident: IncidentSummary | None
+    logs: list[Log]
+
+    @classmethod
+    def of(cls, conn: Connection, row: Reference, call: Call | None, asked: Asked) -> _Known:
+        tool = None
+        if row.service and row.environment and row.tool:
+            tool = queries.tool(conn, row.service, row.environment, row.tool)
+        logs = (
+            queries.logs(conn, row, call.duration_us if call else 0) if asked.viewer.detail else []
+        )
+        incident = incident_for(conn, row, asked.now)
+        return cls(row, call, tool, _group(conn, row, asked), incident, logs)
+
+    @property
+    def attributes(self) -> Mapping[str, Any]:
+        return (self.call.attributes if self.call else None) or {}
+
+    @property
+    def declared(self) -> Mapping[str, Any]:
+        return (self.tool.declared if self.tool else None) or {}
+
+
+def _outline(row: Reference) -> dict[str, Any]:
+    kept = ("service", "environment", "tool", "outcome", "code", "reason", "action", "effect")
+    return {
+        **{name: getattr(row, name) for name in kept},
+        "reference": row.reference_id,
+        "attempts": row.attempts,
+        "started_at": row.started_at,
+        "received_at": row.received_at,
+        "trace_id": row.trace_id.hex(),
+        "span_id": row.span_id.hex(),
+    }
+
+
+def _of_call(call: Call, attributes: Mapping[str, Any]) -> dict[str, Any]:
+    kept = ("run_id", "conversation_id", "agent", "version", "exception_type", "frame")
+    return {
+        **{name: getattr(call, name) for name in kept},
+        "possibly_twice": call.possibly_twice,
+        "duration": call.duration_us / 1e6,
+        "retry_after": record.number(attributes.get(names.RETRY_AFTER)),
+        "field": record.text(attributes.get(names.FIELD)),
+        "tool_call_id": record.text(attributes.get(names.TOOL_CALL_ID)),
+        "model": record.text(attributes.get(names.REQUEST_MODEL)),
+        "budget_failures": record.whole(attributes.get(names.BUDGET_FAILURES)),
+        "budget_limit": record.whole(attributes.get(names.BUDGET_LIMIT)),
+    }
+
+
+def _around(known: _Known, asked: Asked) -> dict[str, Any]:
+    declared = known.declared
+    return {
+        "writes": record.boolean(declared.get(names.WRITES)),
+        "idempotent": record.boolean(declared.get(names.IDEMPOTENT)),
+        "runbook": record.web_address(declared.get(names.RUNBOOK)),
+        "group": known.group,
+        "incident": known.incident,
+        "exceptions": tuple(map(record.exception, filter(record.is_exception, known.logs))),
+        "log_lines": tuple(
+            record.log_line(log) for log in known.logs if not record.is_exception(log)
+        ),
+        "detail_withheld": not asked.viewer.detail,
+        "trace_url": _link(asked.links.trace, known),
+        "log_url": _link(asked.links.log, known),
+    }
+
+
+def _words(known: _Known) -> Words:
+    facts = _facts(known)
+    effect, how = words.effect(facts)
+    owner, contact = words.owner(facts)
+    incident, detail = _incident_words(known, facts)
+    tell, source = words.tell_user(facts)
+    return Words(
+        title=words.title(facts),
+        summary=words.summary(facts),
+        effect=effect,
+        effect_how=how,
+        incident=incident,
+        incident_detail=detail,
+        owner=owner,
+        owner_detail=contact,
+        tell_user=tell,
+        tell_user_from=source,
+    )
+
+
+def _facts(known: _Known) -> words.Facts:
+    row, call, declared = known.row, known.call, known.declared
+    return words.Facts(
+        reference=row.reference_id,
+        tool=row.tool,
+        outcome=record.member(Outcome, row.outcome),
+        code=record.member(Code, row.code),
+        effect=record.member(Effect, row.effect),
+        attempts=row.attempts,
+        possibly_twice=bool(call and call.possibly_twice),
+        transient=bool(call and call.transient),
+        reason=row.reason,
+        evidence=record.text(known.attributes.get(names.EVIDENCE)),
+        user_message=record.text(known.attributes.get(names.USER_MESSAGE)),
+        writes=record.boolean(declared.get(names.WRITES)),
+        owner=record.text(declared.get(names.OWNER)),
+        owner_contact=record.text(declared.get(names.OWNER_CONTACT)),
+        is_declared=known.tool is not None,
+        reasons=record.declared_reasons(declared),
+    )
+
+
+def _incident_words(known: _Known, facts: words.Facts) -> tuple[str, str]:
+    if known.incident is not None:
+        since = f"{known.incident.since:%H:%M} UTC on {known.incident.since:%-d %B}"
+        ended = (
+            ""
+            if known.incident.until is None
+            else f" It ended at {known.incident.until:%H:%M} UTC."
+        )
+        return f"Yes: {known.incident.name}", f"Open since {since}.{ended}"
+    if facts.outcome is Outcome.DECLINED:
+        return "No", "An answer of the tool is not an incident."
+    if known.group is None:
+        return words.NOT_KNOWN, "No group of like calls is stored for it."
+    group = known.group
+    if group.calls <= 1:
+        return "No alert is open", "It is the only call of its kind so far."
+    count = f"{group.calls:,} calls like this one, {group.calls_last_hour:,} in the last hour"
+    state = {
+        "open": "Nobody has closed it.",
+        "resolved": "It was resolved.",
+        "muted": "It is muted.",
+    }
+    return "No alert is open", f"{count}. {state.get(group.status, '')}".strip()
+
+
+def _conversation(conn: Connection, call: Call, asked: Asked) -> tuple[Step, ...]:
+    if call.conversation_id is None:
+        return ()
+    return tuple(
+        Step(
+            at=step.started_at,
+            service=step.service,
+            tool=step.tool,
+            outcome=step.outcome,
+            code=step.code,
+            reason=step.reason,
+            action=step.action,
+            effect=step.effect,
+            reference=step.reference_id,
+            this_call=(step.trace_id, step.span_id) == (call.trace_id, call.span_id),
+        )
+        for step in queries.conversation(conn, call, asked.viewer.scope)
+    )
+
+
+def _group(conn: Connection, row: Reference, asked: Asked) -> GroupSummary | None:
+    if row.fingerprint is None:
+        return None
+    group = group_queries.group(conn, row.fingerprint, asked.now, asked.viewer.scope)
+    if group is None:
+        return None
+    return grouping.summarise(group, grouping.trend(conn, row.fingerprint, asked.now))
+
+
+def _link(template: str | None, known: _Known) -> str | None:
+    if template is None:
+        return None
+    row = known.row
+    at = row.started_at or row.received_at
+    end = at + timedelta(microseconds=known.call.duration_us if known.call else 0)
+    values = {
+        "trace_id": row.trace_id.hex(),
+        "span_id": row.span_id.hex(),
+        "reference": row.reference_id,
+        "service": row.service or "",
+        "start_ms": str(int((at - timedelta(minutes=5)).timestamp() * 1000)),
+        "end_ms": str(int((end + timedelta(minutes=5)).timestamp() * 1000)),
+    }
+    for name, value in values.items():
+        template = template.replace("{" + name + "}", quote(value, safe=""))
+    return template
