@@ -1,1 +1,57 @@
-"""toolfault."""
+"""Typed tool errors, one envelope for the model and a reference for the user.
+
+import toolfault
+
+toolfault.configure()
+
+@toolfault.guard("book_meeting")
+def book_meeting(date: str, slot: str) -> dict: ...
+"""
+
+from toolfault.envelope import Envelope, instructions
+from toolfault.error_map import ToolErrorMap, permanent, refusal, timed_out, transient
+from toolfault.errors import (
+    ToolArgumentValidationError,
+    ToolError,
+    ToolFailure,
+    ToolNotFoundError,
+    ToolNotPermittedError,
+    ToolRefusal,
+    ToolResultError,
+    ToolTimedOutError,
+)
+from toolfault.guard import guard
+from toolfault.instrument.setup import configure, shutdown
+from toolfault.run import Run, ToolFailurePolicy, current_run, run
+from toolfault.taxonomy import Action, Code, Effect, Outcome
+from toolfault.turned_away import never_ran
+
+__all__ = [
+    "Action",
+    "Code",
+    "Effect",
+    "Envelope",
+    "Outcome",
+    "Run",
+    "ToolArgumentValidationError",
+    "ToolError",
+    "ToolErrorMap",
+    "ToolFailure",
+    "ToolFailurePolicy",
+    "ToolNotFoundError",
+    "ToolNotPermittedError",
+    "ToolRefusal",
+    "ToolResultError",
+    "ToolTimedOutError",
+    "configure",
+    "current_run",
+    "guard",
+    "instructions",
+    "never_ran",
+    "permanent",
+    "refusal",
+    "run",
+    "shutdown",
+    "timed_out",
+    "transient",
+]

@@ -47,7 +47,9 @@ def _syndrome(values: list[int]) -> int:
 
 
 # One list per position, so that making a reference multiplies nothing.
-_WEIGHTED = [[_times_power(value, position) for value in range(32)] for position in range(1, _LENGTH)]
+_WEIGHTED = [
+    [_times_power(value, position) for value in range(32)] for position in range(1, _LENGTH)
+]
 
 
 def new(*, random: int | None = None, day: date | None = None) -> str:
@@ -114,7 +116,7 @@ def near_misses(text: str) -> list[str]:
     if values is None or (syndrome := _syndrome(values)) == 0:
         return []
     found = [
-        values[:i] + [values[i] ^ _times_power(syndrome, -(i + 1))] + values[i + 1 :]
+        [*values[:i], values[i] ^ _times_power(syndrome, -(i + 1)), *values[i + 1 :]]
         for i in range(_LENGTH)
     ]
     for i, j in combinations(range(_LENGTH), 2):
@@ -125,7 +127,9 @@ def near_misses(text: str) -> list[str]:
     return list(dict.fromkeys(map(_printed, found)))
 
 
-_NAMED = re.compile(r"\bref(?:erence)?(?:[ _]?(?:id|no|number))?\b\W{0,4}([\w.:/-]{1,64})", re.IGNORECASE)
+_NAMED = re.compile(
+    r"\bref(?:erence)?(?:[ _]?(?:id|no|number))?\b\W{0,4}([\w.:/-]{1,64})", re.IGNORECASE
+)
 _GROUPED = re.compile(r"(?<![\w-])[0-9A-Za-z]{4}([-‐-― ])[0-9A-Za-z]{4}\1[0-9A-Za-z]{4}(?![\w-])")
 _SOLID = re.compile(r"(?<![\w-])[0-9A-Za-z]{12}(?![\w-])")
 _UUID = re.compile(r"(?<![\w-])[0-9A-Fa-f]{8}(?:-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}(?![\w-])")
@@ -148,7 +152,12 @@ def candidates(text: str) -> list[str]:
     forms = [form for form in map(canonical, shaped) if form is not None]
     named = [match.group(1).rstrip(".:/-") for match in _NAMED.finditer(pasted)]
     uuids = [match.group() for match in _UUID.finditer(pasted)]
-    ranked = [*filter(is_valid, forms), *(canonical(name) or name for name in named), *uuids, *forms]
+    ranked = [
+        *filter(is_valid, forms),
+        *(canonical(name) or name for name in named),
+        *uuids,
+        *forms,
+    ]
     return [*dict.fromkeys([*found, *filter(None, ranked)])]
 
 

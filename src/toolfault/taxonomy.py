@@ -91,7 +91,11 @@ FIXED_CODE = {
 PAIRS: tuple[tuple[str, str], ...] = (
     *((outcome.value, code) for outcome, code in CODE_OF_QUIET.items()),
     *((outcome.value, code.value) for outcome, code in FIXED_CODE.items()),
-    *((outcome.value, code.value) for outcome in (Outcome.FAILED, Outcome.DECLINED) for code in Code),
+    *(
+        (outcome.value, code.value)
+        for outcome in (Outcome.FAILED, Outcome.DECLINED)
+        for code in Code
+    ),
 )
 
 _LANDED_NOTHING = frozenset(
@@ -104,7 +108,12 @@ _LANDED_NOTHING = frozenset(
     }
 )
 
-#: What the model reads when the author wrote nothing. Also the fixed span status descriptions.
+#: What the model reads when the author wrote nothing, where the outcome says more than the code.
+OUTCOME_MESSAGES: dict[Outcome, str] = {
+    Outcome.TIMED_OUT: "The tool did not answer in time.",
+    Outcome.NOT_FOUND: "There is no such tool.",
+}
+#: The same for all others. Also the fixed span status descriptions.
 MESSAGES: dict[Code, str] = {
     Code.INVALID_ARGUMENT: "An argument is not valid. Correct it and call the tool again.",
     Code.NOT_FOUND: "There is no such record.",

@@ -1,0 +1,320 @@
+"""One logical call from its start to its answer: attempts, effect, advice, telemetry.
+
+The guard and the framework hooks drive it; they differ only in who runs the body.
+"""
+
+from __future__ import annotations
+
+import functools
+import time
+from contextvars import Token
+from typing import Any, NamedTuple
+
+from opentelemetry import context as otel_context
+from opentelemetry import trace
+from opentelemetry.context import Context
+
+from toolfault import budget, envelope, retry, taxonomy
+from toolfault import conventions as c
+from toolfault.envelope import Envelope
+from toolfault.error_map import ToolErrorMap
+from toolfault.errors import ToolError, ToolResultError
+from toolfault.instrument import current, declared, detail, report, spans
+from toolfault.instrument.declared import Tool
+from toolfault.instrument.record import Attempt, Attributes, ToolCall
+from toolfault.run import RanTool, Run, current_run
+from toolfault.taxonomy import Action, Effect, Outcome
+
+
+class Call:
+    """One logical call of a tool.
+
+    Use: `begin()` before each attempt, then `succeeded(result)` or `failed(error)`. `failed`
+    gives the seconds to wait before the next attempt, or None when the call is over and `answer`
+    and `error` say how. `start()` comes first, `stop()` last; a stream steps out of the call with
+    `leave()` while its consumer runs, and back with `enter()`.
+    """
+
+    __slots__ = (
+        "_earliest",
+        "_effect",
+        "_finished",
+        "_run",
+        "_span_token",
+        "_started",
+        "_token",
+        "_twice",
+        "_waited",
+        "answer",
+        "attempts",
+        "budget_limit",
+        "call_id",
+        "current",
+        "error",
+        "error_map",
+        "max_attempts",
+        "span",
+        "start_ns",
+        "tool",
+    )
+
+    def __init__(
+        self,
+        tool: Tool,
+        error_map: ToolErrorMap,
+        *,
+        max_attempts: int = 1,
+        budget_limit: int = budget.DEFAULT_LIMIT,
+        call_id: str | None = None,
+    ) -> None:
+        self.tool = tool
+        self.error_map = error_map
+        self.max_attempts = max_attempts
+        self.budget_limit = budget_limit
+        self.call_id = call_id
+        self.attempts: list[Attempt] = []
+        self.answer: Envelope | None = None  # set when the call ended without success
+        self.error: ToolError | None = None
+        self._effect = Effect.NONE
+        self._twice = False
+        self._waited = 0.0
+        self._finished = False
+        self._run: Run | None = current_run()
+
+    # --- life ------------------------------------------------------------------------------------
+
+    def start(self) -> None:
+        """Open or adopt the span and make this the current call."""
+        declared.announce()
+        outer = current.current_call()
+        self.start_ns = time.time_ns()
+        self._earliest = time.perf_counter_ns()
+        self.span = spans.open_or_adopt(
+            self.tool.name, self._identity(), self.start_ns, outer.span if outer else None
+        )
+        if not self.span.owned:
+            self.start_ns = spans.start_of(self.span.span, self.start_ns)
+        run_id = self._run.run_id if self._run else None
+        self.current = current.CurrentCall(self.tool.name, run_id, self.span.span)
+        self.enter()
+
+    def enter(self) -> None:
+        """Make this the current call and its span the current span."""
+        self._token: Token[Any] = current.set_current(self.current)
+        self._span_token: Token[Context] | None = None
+        if self.span.owned:
+            self._span_token = otel_context.attach(trace.set_span_in_context(self.span.span))
+
+    def leave(self) -> None:
+        """Undo `enter`."""
+        if self._span_token is not None:
+            otel_context.detach(self._span_token)
+        current.reset_current(self._token)
+
+    def stop(self) -> None:
+        """Leave for good; a call interrupted between two attempts ends as cancelled."""
+        if not self._finished:
+            self._finish(Outcome.CANCELLED)
+        self.leave()
+
+    def begin(self) -> None:
+        """An attempt starts now."""
+        self._started = time.time_ns()
+
+    def succeeded(self) -> None:
+        """The attempt returned a result that may enter the run."""
+        effect = taxonomy.effect_of(Outcome.OK, None, writes=self.tool.writes)
+        self._note_attempt(Outcome.OK, None, effect)
+        self._reset_budget()
+        self._finish(Outcome.OK)
+
+    def failed(self, raised: BaseException) -> float | None:
+        """The attempt raised. Seconds to wait before the next one, or None when the call is over.
+
+        Raises:
+            BaseException: `raised`, when it is a cancellation; reported first.
+        """
+        if not isinstance(raised, Exception):
+            effect = taxonomy.effect_of(Outcome.CANCELLED, None, writes=self.tool.writes)
+            self._note_attempt(Outcome.CANCELLED, None, effect)
+            self._finish(Outcome.CANCELLED)
+            raise raised
+        error = self.error_map.classify(raised, tool=self.tool.name)
+        self._note_attempt(error.outcome, error, self._effect_of(error))
+        wait = self._wait_before_next(error, untyped=error.reason == taxonomy.UNMAPPED_FAILURE)
+        if wait is None:
+            self.conclude(error, raised)
+        return wait
+
+    def never_ran(self, error: ToolError) -> Envelope:
+        """The call was turned away before anything ran; what the model is to read."""
+        self._effect = error.effect or Effect.NONE
+        return self.conclude(error, error)
+
+    # --- attempts --------------------------------------------------------------------------------
+
+    def _note_attempt(self, outcome: Outcome, error: ToolError | None, effect: Effect) -> None:
+        if self.attempts:
+            self._effect, self._twice = taxonomy.fold_effect(
+                self._effect, outcome, effect, idempotent=self.tool.idempotent
+            )
+        else:
+            self._effect = effect
+        attempt = Attempt(
+            len(self.attempts) + 1,
+            self._started,
+            time.time_ns(),
+            error.code if error else None,
+            error.reason if error else None,
+            effect,
+            self._waited,
+        )
+        self.attempts.append(attempt)
+
+    def _effect_of(self, error: ToolError) -> Effect:
+        if error.effect is not None:
+            return error.effect
+        if isinstance(error, ToolResultError):
+            return Effect.APPLIED if self.tool.writes else Effect.NONE
+        return taxonomy.effect_of(
+            error.outcome, error.code, writes=self.tool.writes, nothing_landed=error.transient
+        )
+
+    def _wait_before_next(self, error: ToolError, *, untyped: bool) -> float | None:
+        tool = self.tool
+        if len(self.attempts) >= self.max_attempts or not retry.may_repeat(
+            error, untyped=untyped, writes=tool.writes, idempotent=tool.idempotent
+        ):
+            return None
+        wait = retry.backoff(len(self.attempts), error.retry_after)
+        if (run := self._run) is not None:
+            if not run.may_retry(tool.name) or wait >= run.remaining():
+                return None
+            run.count_retry(tool.name)
+        self._waited = wait
+        return wait
+
+    # --- the end ---------------------------------------------------------------------------------
+
+    def conclude(self, error: ToolError, raised: BaseException) -> Envelope:
+        """Give the advice, build the answer and report the failure."""
+        self.error = error
+        if error is not raised:
+            error.raw_error = raised
+        action, failures = self._advice(error)
+        ref = self.current.reference_id
+        if error.outcome is Outcome.DECLINED:
+            message = envelope.safe(error.message or taxonomy.MESSAGES[error.code])
+            self.answer = envelope.declined(error.reason, message, action, ref)
+        else:
+            stopped = failures if failures >= self.budget_limit else 0
+            message = envelope.message_for(error, action, ref, stopped)
+            self.answer = envelope.error(
+                error.code,
+                message,
+                action,
+                reason=error.reason,
+                field=error.field,
+                retry_after=error.retry_after if action is Action.RETRY_LATER else None,
+                ref=ref if action in taxonomy.ACTIONS_WITH_REFERENCE else None,
+            )
+        told = _Ending(error, raised, action, message, failures)
+        self._finish(error.outcome, told)
+        return self.answer
+
+    def _advice(self, error: ToolError) -> tuple[Action, int]:
+        """The action and the consecutive failures, 0 where the budget does not count."""
+        remaining = float("inf") if self._run is None else self._run.remaining()
+        advise = functools.partial(
+            taxonomy.action_for,
+            error.outcome,
+            error.code,
+            self._effect,
+            transient=error.transient,
+            idempotent=self.tool.idempotent,
+            out_of_time=remaining <= (error.retry_after or 0),
+        )
+        action = advise()
+        if error.outcome is Outcome.DECLINED:
+            self._reset_budget()
+        if error.outcome is Outcome.DECLINED or action not in taxonomy.BUDGETED_ACTIONS:
+            return action, 0
+        failures = budget.failed(self.tool.name, *self._budget_place())
+        return advise(budget_spent=failures >= self.budget_limit), failures
+
+    def _budget_place(self) -> tuple[str, Any]:
+        if self._run is None:
+            return "", None
+        return self._run.conversation_id or self._run.run_id, self._run.state
+
+    def _reset_budget(self) -> None:
+        budget.reset(self.tool.name, *self._budget_place())
+
+    def _identity(self) -> Attributes:
+        told: Attributes = {c.OPERATION_NAME: c.EXECUTE_TOOL, c.TOOL_NAME: self.tool.name}
+        if self.call_id is not None:
+            told[c.TOOL_CALL_ID] = self.call_id
+        if (run := self._run) is not None:
+            if run.agent is not None:
+                told[c.AGENT_NAME] = run.agent
+            if run.conversation_id is not None:
+                told[c.CONVERSATION_ID] = run.conversation_id
+        return told
+
+    def _finish(self, outcome: Outcome, ending: _Ending | None = None) -> None:
+        self._finished = True
+        elapsed = time.perf_counter_ns() - self._earliest
+        run = self._run
+        call = ToolCall(
+            tool=self.tool.name,
+            outcome=outcome,
+            start=self.start_ns,
+            duration=elapsed / 1e9,
+            attempts=tuple(self.attempts),
+            effect=self._effect,
+            possibly_twice=self._twice,
+            run_id=run.run_id if run else None,
+            conversation_id=run.conversation_id if run else None,
+            agent=run.agent if run else None,
+            call_id=self.call_id,
+        )
+        if ending is not None:
+            call = ending.recorded_on(call, self)
+        if run is not None:
+            run.finished(RanTool(call.tool, outcome, call.effect, call.reference_id))
+        raised = ending.raised if ending else None
+        report.finished(self.span, call, end=self.start_ns + elapsed, error=raised)
+        if ending is not None and ending.failures == self.budget_limit:
+            report.budget_exhausted(self.span, call)
+
+
+class _Ending(NamedTuple):
+    """How a call failed and what was said about it."""
+
+    error: ToolError
+    raised: BaseException
+    action: Action
+    message: str
+    failures: int  # in a row; 0 where the budget does not count them
+
+    def recorded_on(self, record: ToolCall, call: Call) -> ToolCall:
+        error = self.error
+        cause = error.__cause__ if self.raised is error else self.raised
+        words = error.user_message or call.tool.reasons.get(error.reason)
+        return record._replace(
+            code=error.code,
+            reason=error.reason,
+            reference_id=call.current.reference_id,
+            action=self.action,
+            transient=error.transient,
+            retryable=taxonomy.is_retryable(self.action),
+            retry_after=error.retry_after,
+            field=error.field,
+            evidence=envelope.safe(error.evidence) if error.evidence else None,
+            message=self.message,
+            user_message=envelope.safe(words) if words else None,
+            exception_type=detail.type_name(cause) if cause is not None else None,
+            frame=detail.frame_of(self.raised) if call.attempts else None,
+            budget_failures=self.failures or None,
+            budget_limit=call.budget_limit if self.failures else None,
+        )

@@ -1,0 +1,191 @@
+"""The error tree a tool raises from.
+
+ToolError
+├── ToolFailure                   tried and could not finish          failed
+│   └── ToolResultError           what came back may not enter the run   failed, effect applied
+├── ToolTimedOutError             outran its time                     timed_out
+├── ToolRefusal                   worked and said no                  declined
+├── ToolNotPermittedError         a permission decision; nothing ran  refused
+├── ToolArgumentValidationError   the arguments did not match         invalid
+└── ToolNotFoundError             no such tool                        not_found
+
+Each carries a stable code and the author's stable reason. A code is asked for at construction,
+because a failure nobody can name is one nobody can write a rule about.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any, ClassVar
+
+from toolfault import taxonomy
+from toolfault.conventions import MAX_NAME
+from toolfault.taxonomy import Code, Effect, Outcome
+
+_REASON = re.compile(r"[a-z][a-z0-9_]*")
+
+
+class ToolError(Exception):
+    """Base of every typed tool error. Raise one of its subclasses.
+
+    Args:
+        tool: name of the tool; the guard's own name wins in telemetry.
+        reason: stable snake_case code of the author, public API of the tool.
+        message: what the model may read (at most 300 characters are kept); default from the code.
+        code: kind of failure.
+        transient: nothing landed and the same call could succeed.
+        retry_after: seconds to wait before the same call.
+        field: name of the argument that is wrong.
+        effect: whether the action landed, where the author knows it.
+        evidence: one sentence saying how that is known.
+        user_message: words for the user.
+
+    Raises:
+        ValueError: the reason is not snake_case, or a number or word is outside its set.
+    """
+
+    outcome: ClassVar[Outcome]
+    #: The exception this error was translated from; never shown to a model.
+    raw_error: BaseException | None = None
+
+    def __init__(
+        self,
+        tool: str,
+        reason: str,
+        *,
+        message: str | None = None,
+        code: Code | str,
+        transient: bool = False,
+        retry_after: float | None = None,
+        field: str | None = None,
+        effect: Effect | str | None = None,
+        evidence: str | None = None,
+        user_message: str | None = None,
+    ) -> None:
+        if not _REASON.fullmatch(reason) or len(reason) > MAX_NAME:
+            raise ValueError(
+                f"reason {reason!r} is not a snake_case code; write one such as 'slot_taken'"
+            )
+        if retry_after is not None and not 0 <= retry_after < float("inf"):
+            raise ValueError(f"retry_after is {retry_after!r}; give seconds, 0 or more")
+        self.tool = tool
+        self.reason = reason
+        self.message = message
+        self.code = Code(code)
+        self.transient = transient
+        self.retry_after = retry_after
+        self.field = field
+        self.effect = None if effect is None else Effect(effect)
+        self.evidence = evidence
+        self.user_message = user_message
+        super().__init__(tool, reason)
+
+    @property
+    def error_type(self) -> str:
+        """The code; frameworks such as ADK write it to the span's `error.type`."""
+        return self.code.value
+
+    def __str__(self) -> str:
+        told = self.message or taxonomy.MESSAGES[self.code]
+        return f"{self.tool}: {self.reason} ({self.code}). {told}"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _rebuilt, (type(self), self.args, self.__dict__)
+
+
+def _rebuilt(kind: type[ToolError], args: tuple[Any, ...], state: dict[str, Any]) -> ToolError:
+    error = kind.__new__(kind, *args)
+    error.args = args
+    error.__dict__.update(state)
+    return error
+
+
+class ToolFailure(ToolError):  # noqa: N818 - the name its users know
+    """The tool tried and could not finish.
+
+    `transient=True` is the author saying that nothing landed and the same call could succeed; the
+    code is then `UNAVAILABLE` unless given. A permanent failure needs its code.
+    """
+
+    outcome = Outcome.FAILED
+
+    def __init__(
+        self,
+        tool: str,
+        reason: str,
+        *,
+        transient: bool = False,
+        code: Code | str | None = None,
+        **details: Any,
+    ) -> None:
+        if code is None:
+            if not transient:
+                raise ValueError(
+                    f"{type(self).__name__}({tool!r}, {reason!r}) needs a code, for example "
+                    "code='INTERNAL', or transient=True if nothing landed and a retry can succeed"
+                )
+            code = Code.UNAVAILABLE
+        super().__init__(tool, reason, transient=transient, code=code, **details)
+
+
+class ToolResultError(ToolFailure):
+    """What the tool returned may not enter the run. The action itself was applied."""
+
+    def __init__(self, tool: str, reason: str = taxonomy.INVALID_RESULT, **details: Any) -> None:
+        super().__init__(tool, reason, **{"code": Code.INTERNAL} | details)
+
+
+class ToolTimedOutError(ToolError):
+    """The call outran its time; whether it took effect is not known unless stated."""
+
+    outcome = Outcome.TIMED_OUT
+
+    def __init__(self, tool: str, reason: str = taxonomy.TIMED_OUT, **details: Any) -> None:
+        super().__init__(tool, reason, **details, code=Code.UNAVAILABLE)
+
+
+class ToolRefusal(ToolError):  # noqa: N818 - an answer, not an error
+    """The tool worked and declined: an answer, delivered once as data and never retried.
+
+    The code is `CONFLICT` unless given.
+    """
+
+    outcome = Outcome.DECLINED
+
+    def __init__(
+        self,
+        tool: str,
+        reason: str,
+        message: str,
+        *,
+        code: Code | str = Code.CONFLICT,
+        **details: Any,
+    ) -> None:
+        super().__init__(tool, reason, message=message, code=code, **details)
+
+
+class ToolNotPermittedError(ToolError):
+    """Policy or a person did not permit the call; nothing ran."""
+
+    outcome = Outcome.REFUSED
+
+    def __init__(self, tool: str, reason: str = taxonomy.NOT_PERMITTED, **details: Any) -> None:
+        super().__init__(tool, reason, **details, code=Code.PERMISSION_DENIED)
+
+
+class ToolArgumentValidationError(ToolError):
+    """The arguments did not match what the tool takes."""
+
+    outcome = Outcome.INVALID
+
+    def __init__(self, tool: str, reason: str = taxonomy.INVALID_ARGUMENTS, **details: Any) -> None:
+        super().__init__(tool, reason, **details, code=Code.INVALID_ARGUMENT)
+
+
+class ToolNotFoundError(ToolError):
+    """The model named a tool that does not exist: usually one that was renamed."""
+
+    outcome = Outcome.NOT_FOUND
+
+    def __init__(self, tool: str, reason: str = taxonomy.UNKNOWN_TOOL, **details: Any) -> None:
+        super().__init__(tool, reason, **details, code=Code.NOT_FOUND)

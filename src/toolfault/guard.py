@@ -1,0 +1,94 @@
+"""The hook for one function: `@guard("book_meeting")`.
+
+Inside, exceptions become typed errors, typed errors become what the model reads, and every call
+is reported once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from toolfault import budget
+from toolfault.error_map import TRANSPORT, ToolErrorMap
+from toolfault.instrument import declared
+from toolfault.instrument.declared import Tool
+from toolfault.wrap import F, Hook, OnError, wrapped
+
+
+def guard(
+    name: str,
+    *,
+    on_error: OnError = "envelope",
+    writes: bool = True,
+    idempotent: bool = False,
+    owner: str | None = None,
+    owner_contact: str | None = None,
+    runbook: str | None = None,
+    reasons: Mapping[str, str] | None = None,
+    error_map: ToolErrorMap | None = None,
+    max_attempts: int = 1,
+    budget_limit: int = budget.DEFAULT_LIMIT,
+    timeout: float | None = None,
+    check: Callable[[Any], object] | None = None,
+) -> Callable[[F], F]:
+    """Guard a tool function; sync, async, generators of both kinds and methods.
+
+    Args:
+        name: of the tool, as the model calls it.
+        on_error: "envelope" returns `{"status": ...}` for success and failure alike; "raise"
+            returns the plain result and raises the typed error. A refusal is data in both.
+        writes: whether a call can change anything; say False for tools that only read.
+        idempotent: whether the same call may be repeated without harm.
+        owner: who takes a failure from here.
+        owner_contact: how to reach them.
+        runbook: address of the next steps.
+        reasons: declared reasons with the words for the user.
+        error_map: rules for the exceptions the body may raise; asked before the transport map.
+        max_attempts: attempts per call, the first included.
+        budget_limit: answers in a row that say "later" before the model is told to stop.
+        timeout: seconds per attempt; async functions only.
+        check: called with the result; raises when it may not enter the run.
+
+    Raises:
+        ValueError: an option that does not fit, said with what to do instead.
+    """
+    _require_sane(name, on_error, max_attempts, budget_limit)
+    tool = Tool(
+        name=name,
+        writes=writes,
+        idempotent=idempotent,
+        owner=owner,
+        owner_contact=owner_contact,
+        runbook=runbook,
+        reasons=dict(reasons or {}),
+    )
+    hook = Hook(
+        tool=tool,
+        on_error=on_error,
+        error_map=error_map.before(TRANSPORT) if error_map else TRANSPORT,
+        max_attempts=max_attempts,
+        budget_limit=budget_limit,
+        timeout=timeout,
+        check=check,
+    )
+
+    def decorate(function: F) -> F:
+        guarded = wrapped(function, hook)
+        declared.declare(tool)
+        return guarded
+
+    return decorate
+
+
+def _require_sane(name: str, on_error: str, max_attempts: int, budget_limit: int) -> None:
+    if not isinstance(name, str) or not name:
+        raise ValueError('guard needs the tool\'s name: write @guard("book_meeting")')
+    if on_error not in ("envelope", "raise"):
+        raise ValueError(f"on_error is {on_error!r}; write 'envelope' or 'raise'")
+    if max_attempts < 1:
+        raise ValueError(
+            f"max_attempts is {max_attempts!r}; the first attempt counts, give 1 or more"
+        )
+    if budget_limit < 1:
+        raise ValueError(f"budget_limit is {budget_limit!r}; give 1 or more")

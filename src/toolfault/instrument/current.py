@@ -1,0 +1,40 @@
+"""The call that is running here: what logging, spans and inner calls need to know of it."""
+
+from __future__ import annotations
+
+from contextvars import ContextVar
+
+from opentelemetry.trace import Span
+
+from toolfault import reference
+
+
+class CurrentCall:
+    """Identity of one running call. The reference is made when it is first asked for."""
+
+    __slots__ = ("_reference_id", "run_id", "span", "tool")
+
+    def __init__(self, tool: str, run_id: str | None, span: Span) -> None:
+        self.tool = tool
+        self.run_id = run_id
+        self.span = span
+        self._reference_id: str | None = None
+
+    @property
+    def reference_id(self) -> str:
+        """The reference of this call."""
+        if self._reference_id is None:
+            self._reference_id = reference.new()
+        return self._reference_id
+
+
+_current: ContextVar[CurrentCall | None] = ContextVar("toolfault_call", default=None)
+
+
+def current_call() -> CurrentCall | None:
+    """The innermost call this code runs in, or None."""
+    return _current.get()
+
+
+set_current = _current.set
+reset_current = _current.reset

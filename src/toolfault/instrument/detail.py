@@ -1,0 +1,111 @@
+"""What an engineer needs of an exception: type, frames, message and stack, scrubbed.
+
+The only signal that quotes an exception. `TOOLFAULT_EXCEPTION_DETAIL` = full | type | off.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import sysconfig
+import traceback
+from functools import cache
+from types import TracebackType
+
+from toolfault import conventions as c
+from toolfault.envelope import cut
+from toolfault.instrument import events
+from toolfault.instrument.record import Attributes
+from toolfault.redact import scrub
+
+VARIABLE = "TOOLFAULT_EXCEPTION_DETAIL"
+_LEVELS = ("full", "type", "off")
+_INNERMOST = 2048  # characters of the formatted stack, from its end
+_MOST_FRAMES = 100
+_LINKS = 10  # exceptions of a chain
+
+
+def level() -> str:
+    """How much of an exception is sent; anything unexpected in the variable means `type`."""
+    told = os.environ.get(VARIABLE, "full").strip().lower()
+    return told if told in _LEVELS else "type"
+
+
+def type_name(error: BaseException) -> str:
+    """`module.Class`, without the module for built-ins."""
+    kind = type(error)
+    name = (
+        kind.__qualname__
+        if kind.__module__ == "builtins"
+        else f"{kind.__module__}.{kind.__qualname__}"
+    )
+    return cut(name, c.MAX_NAME)
+
+
+def frame_of(error: BaseException) -> str | None:
+    """`module:function` of the innermost frame outside libraries, else of the innermost one."""
+    last = ours = None
+    traced = error.__traceback__
+    while traced is not None:
+        frame = traced.tb_frame
+        last = f"{frame.f_globals.get('__name__', '?')}:{frame.f_code.co_name}"
+        if not _is_library(frame.f_code.co_filename):
+            ours = last
+        traced = traced.tb_next
+    found = ours or last
+    return None if found is None else cut(found, c.MAX_NAME)
+
+
+@cache
+def _library_roots() -> tuple[str, ...]:
+    paths = sysconfig.get_paths()
+    own = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))  # noqa: PTH100, PTH120 - hot
+    return tuple({paths["stdlib"], paths["purelib"], paths["platlib"], own, sys.prefix + "/lib"})
+
+
+@cache
+def _is_library(filename: str) -> bool:
+    return filename.startswith((*_library_roots(), "<frozen"))
+
+
+def emit(error: BaseException, reference_id: str, place: events.Place) -> None:
+    """Send the exception detail of a failed call, stamped with its reference."""
+    told = level()
+    if told == "off":
+        return
+    attributes: Attributes = {c.REFERENCE_ID: reference_id, c.EXCEPTION_TYPE_OTEL: type_name(error)}
+    if told == "full":
+        attributes[c.EXCEPTION_MESSAGE] = cut(scrub(_text(error)), c.MAX_TEXT)
+        attributes[c.EXCEPTION_STACKTRACE] = stack(error)
+    events.emit(c.EXCEPTION, attributes, place=place, severity=events.ERROR)
+
+
+def _text(error: BaseException) -> str:
+    try:
+        return str(error)[: 2 * c.MAX_TEXT]
+    except Exception:  # noqa: BLE001 - a stranger's __str__
+        return "[unprintable]"
+
+
+def stack(error: BaseException) -> str:
+    """All frames as file, line and function, then the innermost 2 KiB of the stack; scrubbed."""
+    told: list[str] = []
+    link: BaseException | None = error
+    for _ in range(_LINKS):
+        if link is None:
+            break
+        told += [f"{type_name(link)}:", *_frames(link.__traceback__)]
+        link = link.__cause__ or (None if link.__suppress_context__ else link.__context__)
+    try:
+        formatted = "".join(traceback.format_exception(error))
+    except Exception:  # noqa: BLE001 - a stranger's __str__
+        formatted = ""
+    frames = cut("\n".join(told), c.MAX_STACK - _INNERMOST - 2)
+    # Scrubbed with what stands before it, so that the cut does not begin inside a secret.
+    innermost = scrub(formatted[-2 * _INNERMOST :])[-_INNERMOST:]
+    return f"{scrub(frames)}\n\n{innermost}"
+
+
+def _frames(traced: TracebackType | None) -> list[str]:
+    summary = traceback.extract_tb(traced)
+    return [f"  {f.filename}:{f.lineno} {f.name}" for f in summary[-_MOST_FRAMES:]]

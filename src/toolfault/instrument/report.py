@@ -1,0 +1,103 @@
+"""Sends a finished call: its span, its run event and, for bugs, the exception detail."""
+
+from __future__ import annotations
+
+import logging
+
+from toolfault import conventions as c
+from toolfault.instrument import detail, events, spans
+from toolfault.instrument.record import Attributes, ToolCall
+from toolfault.taxonomy import QUIET_OUTCOMES, Code
+
+_log = logging.getLogger(__name__)
+
+
+class _Faults:
+    count = 0
+
+
+def faults() -> int:
+    """How often the library's own telemetry failed in this process; logged the first time."""
+    return _Faults.count
+
+
+def note_fault() -> None:
+    """Count a fault of our own. Telemetry never changes the program: the agent goes on."""
+    _Faults.count += 1
+    if _Faults.count == 1:
+        _log.warning(
+            "toolfault could not report a tool call; the call itself is not affected", exc_info=True
+        )
+
+
+def finished(
+    call_span: spans.CallSpan, call: ToolCall, *, end: int, error: BaseException | None
+) -> None:
+    """Report a call; never raises.
+
+    Args:
+        call_span: the call's span.
+        call: the record.
+        end: unix ns.
+        error: the original exception, if there was one.
+    """
+    try:
+        sampled = spans.is_sampled(call_span.span)
+        spans.record(call_span, call, end=end)
+        if events.is_on():
+            _emit(call_span, call, sampled=sampled, end=end, error=error)
+    except Exception:  # noqa: BLE001 - telemetry guard
+        note_fault()
+
+
+def _emit(
+    call_span: spans.CallSpan,
+    call: ToolCall,
+    *,
+    sampled: bool,
+    end: int,
+    error: BaseException | None,
+) -> None:
+    quiet = call.outcome in QUIET_OUTCOMES
+    if quiet and sampled and call_span.reachable:
+        return  # the span says it all
+    place = place_of(call_span)
+    events.emit(
+        c.TOOL_CALL if quiet else c.TOOL_ERROR,
+        event_attributes(call),
+        place=place,
+        severity=events.severity_of(call),
+        at=end,
+    )
+    if error is not None and call.code is Code.INTERNAL and call.reference_id is not None:
+        detail.emit(error, call.reference_id, place)
+
+
+def budget_exhausted(call_span: spans.CallSpan, call: ToolCall) -> None:
+    """Report that a call reached the limit of its failure budget; never raises."""
+    send(c.BUDGET_EXHAUSTED, event_attributes(call), call_span)
+
+
+def send(name: str, attributes: Attributes, call_span: spans.CallSpan) -> None:
+    """Emit a warning about a call; never raises."""
+    try:
+        events.emit(name, attributes, place=place_of(call_span), severity=events.WARN)
+    except Exception:  # noqa: BLE001 - telemetry guard
+        note_fault()
+
+
+def place_of(call_span: spans.CallSpan) -> events.Place:
+    """The span's context, or a minted one where the span cannot carry the call."""
+    if call_span.reachable:
+        return events.Place.of(call_span.span.get_span_context())
+    return events.Place.minted()
+
+
+def event_attributes(call: ToolCall) -> Attributes:
+    """The whole record as the attributes of a run event."""
+    told = call.identity() | call.attributes()
+    if call.attempts:
+        told[c.ATTEMPT_LIST] = call.attempt_list()
+    if call.code is not None and call.outcome.value != "declined":
+        told[c.ERROR_TYPE] = call.code.value
+    return told

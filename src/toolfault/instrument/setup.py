@@ -1,0 +1,162 @@
+"""`configure()`: an OpenTelemetry SDK from the standard `OTEL_*` variables."""
+
+from __future__ import annotations
+
+import atexit
+import os
+from typing import TYPE_CHECKING, Any
+
+from opentelemetry import _logs as otel_logs
+from opentelemetry import trace
+
+from toolfault.instrument import declared
+
+if TYPE_CHECKING:
+    from opentelemetry.sdk._logs import LoggerProvider
+    from opentelemetry.sdk._logs.export import LogRecordExporter
+    from opentelemetry.sdk.resources import Resource
+    from opentelemetry.sdk.trace import TracerProvider
+    from opentelemetry.sdk.trace.export import SpanExporter
+
+_MISSING = (
+    "toolfault.configure() needs the OpenTelemetry SDK and its OTLP exporters: "
+    'pip install "toolfault[sdk]"'
+)
+_PROTOCOLS = ("grpc", "http/protobuf")
+_FLUSH_MS = 4000  # with the exporters' own shutdown the interpreter still ends within 5 s
+
+
+class _Configured:
+    done = False
+
+
+def configure(service_name: str | None = None) -> None:
+    """Send spans and events over OTLP, as the standard `OTEL_*` variables say.
+
+    What the process has configured already is kept: to a TracerProvider of its own the span
+    processor is added, and only a missing provider is made. Calling it again does nothing.
+
+    Args:
+        service_name: `service.name` where neither OTEL_SERVICE_NAME nor OTEL_RESOURCE_ATTRIBUTES
+            names one.
+
+    Raises:
+        ImportError: the SDK is not installed; the message has the pip line.
+        ValueError: an OTEL variable asks for something that is not known.
+    """
+    if os.environ.get("OTEL_SDK_DISABLED", "").strip().lower() == "true":
+        return
+    try:
+        from opentelemetry.sdk.resources import Resource  # noqa: PLC0415 - an extra
+    except ImportError as error:
+        raise ImportError(_MISSING) from error
+    resource = Resource.create(_named(service_name))
+    _set_up_spans(resource)
+    _set_up_events(resource)
+    declared.announce(again=not _Configured.done)
+    _Configured.done = True
+
+
+def _named(service_name: str | None) -> dict[str, Any]:
+    named = "OTEL_SERVICE_NAME" in os.environ or "service.name=" in os.environ.get(
+        "OTEL_RESOURCE_ATTRIBUTES", ""
+    )
+    return {} if service_name is None or named else {"service.name": service_name}
+
+
+def _set_up_spans(resource: Resource) -> None:
+    from opentelemetry.sdk.trace import TracerProvider  # noqa: PLC0415
+    from opentelemetry.sdk.trace.export import BatchSpanProcessor  # noqa: PLC0415
+
+    provider = trace.get_tracer_provider()
+    if not isinstance(provider, TracerProvider):
+        provider = TracerProvider(resource=resource, shutdown_on_exit=False)
+        if (exporter := _exporter("TRACES")) is not None:
+            provider.add_span_processor(BatchSpanProcessor(exporter))
+        trace.set_tracer_provider(provider)
+        atexit.register(_end, provider)
+    mark_spans(provider)
+
+
+def mark_spans(provider: TracerProvider) -> None:
+    """Mark every span of the provider, so that the service knows the library is in the process."""
+    from toolfault.instrument.processor import MarkingProcessor  # noqa: PLC0415
+
+    if not getattr(provider, "_toolfault_marks", False):
+        provider._toolfault_marks = True  # type: ignore[attr-defined]  # noqa: SLF001
+        provider.add_span_processor(MarkingProcessor())
+
+
+def _set_up_events(resource: Resource) -> None:
+    from opentelemetry.sdk._logs import LoggerProvider  # noqa: PLC0415
+    from opentelemetry.sdk._logs.export import BatchLogRecordProcessor  # noqa: PLC0415
+
+    if isinstance(otel_logs.get_logger_provider(), LoggerProvider):
+        return
+    provider = LoggerProvider(resource=resource, shutdown_on_exit=False)
+    if (exporter := _exporter("LOGS")) is not None:
+        provider.add_log_record_processor(BatchLogRecordProcessor(exporter))
+    otel_logs.set_logger_provider(provider)
+    atexit.register(_end, provider)
+
+
+def _end(provider: TracerProvider | LoggerProvider) -> None:
+    provider.force_flush(_FLUSH_MS)
+    provider.shutdown()
+
+
+def _exporter(signal: str) -> Any:
+    """The exporter for TRACES or LOGS, or None for `none`."""
+    kind = os.environ.get(f"OTEL_{signal}_EXPORTER", "otlp").strip().lower()
+    if kind == "none":
+        return None
+    if kind == "console":
+        return _console(signal)
+    if kind != "otlp":
+        raise ValueError(f"OTEL_{signal}_EXPORTER is {kind!r}; write otlp, console or none")
+    protocol = os.environ.get(
+        f"OTEL_EXPORTER_OTLP_{signal}_PROTOCOL",
+        os.environ.get("OTEL_EXPORTER_OTLP_PROTOCOL", "http/protobuf"),
+    )
+    if protocol not in _PROTOCOLS:
+        raise ValueError(
+            f"OTEL_EXPORTER_OTLP_PROTOCOL is {protocol!r}; write one of {', '.join(_PROTOCOLS)}"
+        )
+    try:
+        return _otlp(signal, protocol)
+    except ImportError as error:
+        raise ImportError(_MISSING) from error
+
+
+def _console(signal: str) -> SpanExporter | LogRecordExporter:
+    from opentelemetry.sdk._logs.export import ConsoleLogRecordExporter  # noqa: PLC0415
+    from opentelemetry.sdk.trace.export import ConsoleSpanExporter  # noqa: PLC0415
+
+    return ConsoleSpanExporter() if signal == "TRACES" else ConsoleLogRecordExporter()
+
+
+def _otlp(signal: str, protocol: str) -> SpanExporter | LogRecordExporter:
+    if protocol == "grpc":
+        from opentelemetry.exporter.otlp.proto.grpc._log_exporter import (  # noqa: PLC0415
+            OTLPLogExporter as GrpcLogs,
+        )
+        from opentelemetry.exporter.otlp.proto.grpc.trace_exporter import (  # noqa: PLC0415
+            OTLPSpanExporter as GrpcSpans,
+        )
+
+        return GrpcSpans() if signal == "TRACES" else GrpcLogs()
+    from opentelemetry.exporter.otlp.proto.http._log_exporter import (  # noqa: PLC0415
+        OTLPLogExporter as HttpLogs,
+    )
+    from opentelemetry.exporter.otlp.proto.http.trace_exporter import (  # noqa: PLC0415
+        OTLPSpanExporter as HttpSpans,
+    )
+
+    return HttpSpans() if signal == "TRACES" else HttpLogs()
+
+
+def shutdown() -> None:
+    """Flush and end what `configure()` has set up; a process that just exits does it as well."""
+    for provider in (trace.get_tracer_provider(), otel_logs.get_logger_provider()):
+        if hasattr(provider, "shutdown"):
+            _end(provider)  # type: ignore[arg-type]

@@ -1,0 +1,120 @@
+"""The ToolCallSpan: one span per logical call, ours or the one a framework has opened."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from typing import NamedTuple
+
+from opentelemetry import trace
+from opentelemetry.trace import Span, SpanKind, Status, StatusCode, Tracer, TracerProvider
+
+from toolfault import conventions as c
+from toolfault import taxonomy
+from toolfault.instrument.events import SCOPE
+from toolfault.instrument.record import Attributes, ToolCall
+
+_NAME_PREFIXES = (f"{c.EXECUTE_TOOL} ", "tools/call ")
+_KIND_ATTRIBUTES = {
+    c.OPERATION_NAME: c.EXECUTE_TOOL,
+    "openinference.span.kind": "TOOL",
+    "traceloop.span.kind": "tool",
+}
+_NAME_ATTRIBUTES = (c.TOOL_NAME, "tool.name", "traceloop.entity.name")
+
+
+class _Provider:
+    given: TracerProvider | None = None  # set by tests; else the global one
+    made: tuple[TracerProvider, Tracer] | None = None
+
+
+def use_provider(provider: TracerProvider | None) -> None:
+    """Open spans with `provider` instead of the global one; None undoes it."""
+    _Provider.given = provider
+
+
+def tracer() -> Tracer:
+    """The library's tracer of the provider in use now."""
+    provider = _Provider.given or trace.get_tracer_provider()
+    if _Provider.made is None or _Provider.made[0] is not provider:
+        _Provider.made = provider, provider.get_tracer(SCOPE)
+    return _Provider.made[1]
+
+
+class CallSpan(NamedTuple):
+    """The span of a call and whether we opened it."""
+
+    span: Span
+    owned: bool
+    reachable: bool  # its context is the call's own: neither invalid nor its parent's
+
+
+def open_or_adopt(tool: str, identity: Attributes, start: int, claimed: Span | None) -> CallSpan:
+    """The tool span that is current and not yet claimed by another call, else a new one.
+
+    Args:
+        tool: name of the tool.
+        identity: attributes given at creation, for samplers.
+        start: unix ns.
+        claimed: span of the call around this one.
+    """
+    current = trace.get_current_span()
+    if current is not claimed and is_tool_span(current, tool):
+        return CallSpan(current, owned=False, reachable=True)
+    span = tracer().start_span(
+        f"{c.EXECUTE_TOOL} {tool}",
+        kind=SpanKind.INTERNAL,
+        attributes=identity,
+        start_time=start,
+        record_exception=False,
+        set_status_on_exception=False,
+    )
+    own, parent = span.get_span_context(), current.get_span_context()
+    return CallSpan(span, owned=True, reachable=own.is_valid and own.span_id != parent.span_id)
+
+
+def is_tool_span(span: Span, tool: str) -> bool:
+    """Whether a recording span is a framework's own span of a call of this tool.
+
+    Frameworks differ in when they set attributes (ADK: at the end), so the span's name counts too.
+    """
+    if not span.is_recording():
+        return False
+    name = getattr(span, "name", "")
+    attributes = getattr(span, "attributes", None) or {}
+    if name.startswith(_NAME_PREFIXES):
+        named = name.split(" ", 1)[1]
+    elif any(attributes.get(key) == value for key, value in _KIND_ATTRIBUTES.items()):
+        named = next((attributes[key] for key in _NAME_ATTRIBUTES if key in attributes), tool)
+    else:
+        return False
+    return bool(named == tool)
+
+
+def start_of(span: Span, default: int) -> int:
+    """The span's own start in unix ns where it can be read."""
+    started = getattr(span, "start_time", None)
+    return started if isinstance(started, int) else default
+
+
+def record(call_span: CallSpan, call: ToolCall, *, end: int) -> None:
+    """Write the record on the span, and end it if it is ours."""
+    span = call_span.span
+    if span.is_recording():
+        attributes = call.attributes()
+        if not call_span.owned:
+            attributes |= call.identity()
+        if call.outcome in taxonomy.ERROR_OUTCOMES and call.code is not None:
+            attributes[c.ERROR_TYPE] = call.code.value
+            span.set_status(Status(StatusCode.ERROR, taxonomy.MESSAGES[call.code]))
+        span.set_attributes(attributes)
+        for attempt in call.attempts if call.code or len(call.attempts) > 1 else ():
+            span.add_event(c.ATTEMPT_EVENT, attempt.attributes(), timestamp=attempt.end)
+    if call_span.owned:
+        span.end(end_time=end)
+
+
+def is_sampled(span: Span) -> bool:
+    """Whether the span will be exported."""
+    with suppress(AttributeError):
+        return span.is_recording() and span.get_span_context().trace_flags.sampled
+    return False

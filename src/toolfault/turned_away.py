@@ -1,0 +1,39 @@
+"""Calls that never ran: unknown tool, denied, arguments rejected before the body."""
+
+from __future__ import annotations
+
+from toolfault import conventions as c
+from toolfault.call import Call
+from toolfault.envelope import Envelope
+from toolfault.error_map import TRANSPORT
+from toolfault.errors import ToolError
+from toolfault.instrument import report
+from toolfault.instrument.declared import Tool
+from toolfault.instrument.record import Attributes
+from toolfault.taxonomy import Outcome
+
+
+def never_ran(error: ToolError, *, call_id: str | None = None) -> Envelope:
+    """Report a call that was turned away before anything ran; what the model is to read.
+
+    Args:
+        error: `ToolNotFoundError`, `ToolNotPermittedError` or `ToolArgumentValidationError`.
+        call_id: the model's id of the call.
+    """
+    call = Call(Tool(name=error.tool), TRANSPORT, call_id=call_id)
+    call.start()
+    try:
+        answer = call.never_ran(error)
+        if error.outcome is Outcome.NOT_FOUND:
+            _report_unregistered(call)
+    finally:
+        call.stop()
+    return answer
+
+
+def _report_unregistered(call: Call) -> None:
+    told: Attributes = {
+        c.TOOL_NAME: call.tool.name,
+        c.REFERENCE_ID: call.current.reference_id,
+    }
+    report.send(c.UNREGISTERED_TOOL, told, call.span)
