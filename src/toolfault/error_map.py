@@ -80,7 +80,7 @@ class ToolErrorMap:
         return ToolFailure(tool, UNMAPPED_FAILURE, code=Code.INTERNAL)
 
     def before(self, other: ToolErrorMap) -> ToolErrorMap:
-        """This map, with `other` asked where no rule here matches."""
+        """A map with these rules, with `other` asked where no rule here matches."""
         otherwise = self._otherwise.before(other) if self._otherwise else other
         return ToolErrorMap(self._types, statuses=self._statuses, otherwise=otherwise)
 
