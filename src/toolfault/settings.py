@@ -97,6 +97,13 @@ class Settings:
     max_request_bytes: int = _setting(
         "The largest OTLP request, after decompression.", "bytes", _positive, 64 * _MEBIBYTE
     )
+    retention_ok_days: int = _setting(
+        "How long calls that succeeded are kept.", "days", _positive, 3
+    )
+    retention_days: int = _setting("How long all other calls are kept.", "days", _positive, 30)
+    retention_outline_days: int = _setting(
+        "How long a reference and its outline are kept.", "days", _positive, 400
+    )
     tls_certificate: Path | None = _setting(
         "The certificate chain for TLS on every port.", "a PEM file", Path
     )

@@ -1,0 +1,1 @@
+"""A scheduling agent whose tools fail in every way, and the stage it plays on."""

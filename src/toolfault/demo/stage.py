@@ -1,0 +1,121 @@
+"""Plays the demo: the service, the agent in a process of its own, and each reference looked up."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from contextlib import contextmanager
+from typing import IO, TYPE_CHECKING, Any, cast
+
+from rich.console import Console
+
+from toolfault import client, settings
+from toolfault.demo.summary import Summary
+from toolfault.settings import StartError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from toolfault.settings import Settings
+
+_ARRIVES_WITHIN = 30.0  # s; the SDK exports once more when the agent ends
+_STOPS_WITHIN = 30.0  # s
+_SHOWN = ("reference", "tool", "outcome", "code", "attempts", "effect")
+
+
+def play(*, once: bool, as_json: bool) -> None:
+    """Run the demo; without `once` the service stays up until Ctrl-C.
+
+    Raises:
+        StartError: something did not start, or a reference was not found again.
+    """
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
+    summary = Summary(Console(quiet=as_json))
+    with (
+        tempfile.TemporaryDirectory(prefix="toolfault-demo-") as data,
+        _service(data, once=once) as up,
+    ):
+        service, addresses = up
+        asked = settings.read({}, url=addresses["web"])
+        with summary:
+            told = [call for call in _agent(addresses["grpc"], summary) if call["reference"]]
+            found = [_looked_up(asked, call) for call in told]
+        if as_json:
+            print(json.dumps({"references": found, "web": addresses["web"]}), flush=True)  # noqa: T201
+        summary.closing(addresses["web"], found, stays=not once)
+        if not once:
+            _wait(service)
+
+
+@contextmanager
+def _service(data: str, *, once: bool) -> Iterator[tuple[subprocess.Popen[str], dict[str, str]]]:
+    command = [sys.executable, "-m", "toolfault.cli", "up", "--json", "--data-dir", data]
+    for flag, usual in (("--grpc-port", 4317), ("--http-port", 4318), ("--web-port", 8700)):
+        command += [flag, "0" if once or _is_taken(usual) else str(usual)]
+    environ = {
+        name: value for name, value in os.environ.items() if not name.startswith(settings.PREFIX)
+    }
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environ) as service:
+        try:
+            first = cast("IO[str]", service.stdout).readline()
+            if not first:
+                raise StartError("The demo's service did not start; it says why above.")
+            yield service, json.loads(first)
+        finally:
+            service.terminate()
+            service.wait(_STOPS_WITHIN)
+
+
+def _is_taken(port: int) -> bool:
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind(("127.0.0.1", port))
+        except OSError:
+            return True
+    return False
+
+
+def _agent(endpoint: str, summary: Summary) -> Iterator[dict[str, Any]]:
+    """What the agent says of its calls, as it says it."""
+    environ = {name: value for name, value in os.environ.items() if not name.startswith("OTEL_")}
+    environ |= {
+        "OTEL_EXPORTER_OTLP_ENDPOINT": endpoint,
+        "OTEL_EXPORTER_OTLP_PROTOCOL": "grpc",
+        "OTEL_RESOURCE_ATTRIBUTES": "service.version=1.4.0,deployment.environment.name=demo",
+    }
+    command = [sys.executable, "-m", "toolfault.demo.agent"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environ) as agent:
+        for line in cast("IO[str]", agent.stdout):
+            said = json.loads(line)
+            summary.hear(said)
+            if "tool" in said:
+                yield said
+    if agent.returncode != 0:
+        raise StartError("The demo's agent ended early; it says why above.")
+
+
+def _looked_up(asked: Settings, told: dict[str, Any]) -> dict[str, Any]:
+    """The stored call of a reference, as the API gives it; telemetry may still be on its way."""
+    deadline = time.monotonic() + _ARRIVES_WITHIN
+    while True:
+        for match in client.look_up(asked, told["reference"])["matches"]:
+            if (match["tool"], match["outcome"]) == (told["tool"], told["outcome"]):
+                return {name: match[name] for name in _SHOWN}
+        if time.monotonic() > deadline:
+            raise StartError(f"{told['reference']} ({told['tool']}) was not found again.")
+        time.sleep(0.1)
+
+
+def _wait(service: subprocess.Popen[str]) -> None:
+    """Until Ctrl-C, which reaches the service as well, or until the service ends."""
+    try:
+        service.wait()
+    except KeyboardInterrupt:
+        service.wait(_STOPS_WITHIN)

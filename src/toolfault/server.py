@@ -1,0 +1,197 @@
+"""One process: the store, OTLP over gRPC and HTTP, the pages and the metrics, on one asyncio loop."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import signal
+import sys
+from contextlib import AsyncExitStack, ExitStack, contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+import grpc
+import psycopg
+import uvicorn
+
+from toolfault import logs, ports
+from toolfault.ingest import grpc as ingest_grpc
+from toolfault.ingest import http as ingest_http
+from toolfault.ingest.pipeline import Pipeline
+from toolfault.settings import StartError
+from toolfault.store import partitions, schema
+from toolfault.store.connect import connect
+from toolfault.store.embedded import EmbeddedPostgres
+from toolfault.store.errors import StoreError
+from toolfault.store.partitions import Retention
+from toolfault.web import app as web_app
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from socket import socket
+
+    from toolfault.settings import Settings
+
+_log = logging.getLogger(__name__)
+_MAINTENANCE_SECONDS = 3600
+_DRAIN_SECONDS = 10
+_PORTS = ("grpc", "http", "web")
+
+
+@dataclass(frozen=True, slots=True)
+class Addresses:
+    """Where a running service is reached."""
+
+    grpc: str
+    http: str
+    web: str
+
+
+def run(settings: Settings, announce: Callable[[Addresses], None]) -> None:
+    """Serve until Ctrl-C or SIGTERM; requests under way are finished first.
+
+    Args:
+        settings: of the service.
+        announce: called once, when every port answers.
+
+    Raises:
+        StartError: a port, a file or an address cannot be used.
+        StoreError: the database cannot be used.
+    """
+    logs.configure()
+    _refuse_open_door(settings)
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda *_: sys.exit(0))  # while starting; serving has its own
+    with ExitStack() as stack:
+        # Ports first: whoever starts a second service hears it before a database is touched.
+        sockets = {name: stack.enter_context(ports.listen(settings, name)) for name in _PORTS}
+        url = stack.enter_context(_database(settings))
+        asyncio.run(_Service(settings, url, sockets).serve(announce))
+
+
+def _refuse_open_door(settings: Settings) -> None:
+    if not ports.is_loopback(settings.host):
+        raise StartError(
+            f"{settings.host} can be reached from other machines, and no token guards the service. "
+            "Make one first: toolfault token create"
+        )
+
+
+@contextmanager
+def _database(settings: Settings) -> Iterator[str]:
+    """The database's address, with its schema and today's partitions in place."""
+    with ExitStack() as stack:
+        if settings.database_url:
+            url = settings.database_url
+            schema.require_current(url)
+        else:
+            url = stack.enter_context(EmbeddedPostgres(settings.data_dir))
+            schema.upgrade(url)
+        _maintain(url, settings)
+        yield url
+
+
+def _maintain(url: str, settings: Settings) -> None:
+    kept = Retention(
+        settings.retention_ok_days, settings.retention_days, settings.retention_outline_days
+    )
+    with connect(url) as conn:
+        partitions.maintain(conn, datetime.now(UTC), kept)
+
+
+class _Web(uvicorn.Server):
+    @contextlib.contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """Leave signals to the service: there are two of these in its loop."""
+        yield
+
+
+class _Service:
+    """Everything that runs on the loop."""
+
+    def __init__(self, settings: Settings, url: str, sockets: dict[str, socket]) -> None:
+        self._settings = settings
+        self._url = url
+        self._sockets = sockets
+        self._ports = {name: ports.port_of(opened) for name, opened in sockets.items()}
+        self._stop = asyncio.Event()
+
+    async def serve(self, announce: Callable[[Addresses], None]) -> None:
+        """Serve until told to stop, then finish what is under way."""
+        loop = asyncio.get_running_loop()
+        for number in (signal.SIGTERM, signal.SIGINT):
+            loop.add_signal_handler(number, self._stop.set)
+        async with AsyncExitStack() as stack:
+            pipeline = await stack.enter_async_context(Pipeline(self._url))
+            rpc = await self._start_grpc(pipeline)
+            webs = {
+                "http": self._web(self._ingest_app(pipeline)),
+                "web": self._web(self._web_app()),
+            }
+            serving = [
+                asyncio.create_task(web.serve([self._sockets[name]])) for name, web in webs.items()
+            ]
+            upkeep = asyncio.create_task(self._keep_partitions())
+            stopped = asyncio.create_task(self._stop.wait())
+            announce(self._addresses())
+            await asyncio.wait([stopped, *serving], return_when=asyncio.FIRST_COMPLETED)
+            upkeep.cancel()
+            for web in webs.values():
+                web.should_exit = True
+            await asyncio.gather(rpc.stop(_DRAIN_SECONDS), *serving)
+
+    async def _start_grpc(self, pipeline: Pipeline) -> grpc.aio.Server:
+        server = grpc.aio.server(
+            options=[
+                ("grpc.so_reuseport", 0),  # else a second service would share the port unnoticed
+                ("grpc.max_receive_message_length", self._settings.max_request_bytes),
+            ]
+        )
+        ingest_grpc.add_services(server, pipeline)
+        # gRPC opens its own socket; ours has kept the port free for it until now.
+        place = ports.place(self._settings.host, self._ports["grpc"])
+        self._sockets["grpc"].close()
+        if (credentials := self._credentials()) is None:
+            server.add_insecure_port(place)
+        else:
+            server.add_secure_port(place, credentials)
+        await server.start()
+        return server
+
+    def _credentials(self) -> grpc.ServerCredentials | None:
+        certificate, key = self._settings.tls_certificate, self._settings.tls_key
+        if certificate is None or key is None:
+            return None
+        return grpc.ssl_server_credentials([(ports.pem(key), ports.pem(certificate))])
+
+    def _web(self, app: Any) -> uvicorn.Server:
+        return _Web(
+            uvicorn.Config(
+                app,
+                log_config=None,
+                access_log=False,
+                server_header=False,
+                ws="none",
+                timeout_graceful_shutdown=_DRAIN_SECONDS,
+                ssl_certfile=self._settings.tls_certificate,
+                ssl_keyfile=self._settings.tls_key,
+            )
+        )
+
+    def _addresses(self) -> Addresses:
+        scheme = "https" if self._settings.tls_certificate else "http"
+        at = {
+            name: f"{scheme}://{ports.place(self._settings.host, port)}"
+            for name, port in self._ports.items()
+        }
+        return Addresses(**at)
+
+    async def _keep_partitions(self) -> None:
+        while True:
+            await asyncio.sleep(_MAINTENANCE_SECONDS)
+            try:
+                await asyncio.to_thread(_maintain, self._url, self._settings)
+            except (StoreError, psycopg.Error) as error:
+                _log.warning("partitions were not maintained, next try in an hour: %s", error)
