@@ -94,8 +94,7 @@ class Call:
         )
         if not self.span.owned:
             self.start_ns = spans.start_of(self.span.span, self.start_ns)
-        run_id = self._run.run_id if self._run else None
-        self.current = current.CurrentCall(self.tool.name, run_id, self.span.span)
+        self.current = current.CurrentCall(self.tool.name, self.span.span)
         self.enter()
 
     def enter(self) -> None:
@@ -283,7 +282,8 @@ class Call:
         if run is not None:
             run.finished(RanTool(call.tool, outcome, call.effect, call.reference_id))
         raised = ending.raised if ending else None
-        report.finished(self.span, call, end=self.start_ns + elapsed, error=raised)
+        end = self.start_ns + elapsed
+        report.finished(self.span, call, end=end, error=raised, box=self.current.box)
         if ending is not None and ending.failures == self.budget_limit:
             report.budget_exhausted(self.span, call)
 

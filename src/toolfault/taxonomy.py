@@ -61,6 +61,9 @@ NOT_PERMITTED = "not_permitted"
 INVALID_ARGUMENTS = "invalid_arguments"
 UNKNOWN_TOOL = "unknown_tool"
 INVALID_RESULT = "invalid_result"
+#: Reasons the service gives to errors that tools without the library returned as results.
+RETURNED_ERROR = "returned_error"
+GENERIC_ERROR = "generic_error"
 
 #: Outcomes that are errors of the call: span status error, `error.type` set.
 ERROR_OUTCOMES = frozenset(

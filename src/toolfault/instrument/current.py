@@ -3,21 +3,25 @@
 from __future__ import annotations
 
 from contextvars import ContextVar
+from typing import TYPE_CHECKING
 
 from opentelemetry.trace import Span
 
 from toolfault import reference
 
+if TYPE_CHECKING:
+    from toolfault.instrument.black_box import Box
+
 
 class CurrentCall:
     """Identity of one running call. The reference is made when it is first asked for."""
 
-    __slots__ = ("_reference_id", "run_id", "span", "tool")
+    __slots__ = ("_reference_id", "box", "span", "tool")
 
-    def __init__(self, tool: str, run_id: str | None, span: Span) -> None:
+    def __init__(self, tool: str, span: Span) -> None:
         self.tool = tool
-        self.run_id = run_id
         self.span = span
+        self.box: Box | None = None
         self._reference_id: str | None = None
 
     @property

@@ -152,3 +152,9 @@ def severity_of(call: ToolCall) -> SeverityNumber:
 
 
 _CALM = frozenset({Outcome.OK, Outcome.CANCELLED, Outcome.DECLINED})
+
+
+def severity_of_level(level: int) -> SeverityNumber:
+    """The severity of a level of the standard library's logging."""
+    steps = ((50, "FATAL"), (40, "ERROR"), (30, "WARN"), (20, "INFO"))
+    return SeverityNumber[next((name for at_least, name in steps if level >= at_least), "DEBUG")]

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable
 
 from toolfault import conventions as c
 from toolfault.instrument import detail, events, spans
+from toolfault.instrument.black_box import Box
 from toolfault.instrument.record import Attributes, ToolCall
-from toolfault.taxonomy import QUIET_OUTCOMES, Code
+from toolfault.taxonomy import ERROR_OUTCOMES, QUIET_OUTCOMES, Code
 
 _log = logging.getLogger(__name__)
+
+#: Called with every finished call; the testing kit listens here.
+listeners: list[Callable[[ToolCall], None]] = []
 
 
 class _Faults:
@@ -31,7 +36,12 @@ def note_fault() -> None:
 
 
 def finished(
-    call_span: spans.CallSpan, call: ToolCall, *, end: int, error: BaseException | None
+    call_span: spans.CallSpan,
+    call: ToolCall,
+    *,
+    end: int,
+    error: BaseException | None,
+    box: Box | None = None,
 ) -> None:
     """Report a call; never raises.
 
@@ -40,12 +50,15 @@ def finished(
         call: the record.
         end: unix ns.
         error: the original exception, if there was one.
+        box: what the application logged during the call.
     """
     try:
+        for listen in listeners:
+            listen(call)
         sampled = spans.is_sampled(call_span.span)
         spans.record(call_span, call, end=end)
         if events.is_on():
-            _emit(call_span, call, sampled=sampled, end=end, error=error)
+            _emit(call_span, call, sampled=sampled, end=end, error=error, box=box)
     except Exception:  # noqa: BLE001 - telemetry guard
         note_fault()
 
@@ -57,6 +70,7 @@ def _emit(
     sampled: bool,
     end: int,
     error: BaseException | None,
+    box: Box | None,
 ) -> None:
     quiet = call.outcome in QUIET_OUTCOMES
     if quiet and sampled and call_span.reachable:
@@ -71,6 +85,8 @@ def _emit(
     )
     if error is not None and call.code is Code.INTERNAL and call.reference_id is not None:
         detail.emit(error, call.reference_id, place)
+    if box is not None and call.reference_id and call.outcome in ERROR_OUTCOMES:
+        box.send(call.reference_id, place)
 
 
 def budget_exhausted(call_span: spans.CallSpan, call: ToolCall) -> None:
@@ -98,6 +114,6 @@ def event_attributes(call: ToolCall) -> Attributes:
     told = call.identity() | call.attributes()
     if call.attempts:
         told[c.ATTEMPT_LIST] = call.attempt_list()
-    if call.code is not None and call.outcome.value != "declined":
+    if call.code is not None and call.outcome in ERROR_OUTCOMES:
         told[c.ERROR_TYPE] = call.code.value
     return told

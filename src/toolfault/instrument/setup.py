@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import logging
 import os
 from typing import TYPE_CHECKING, Any
 
@@ -10,6 +11,7 @@ from opentelemetry import _logs as otel_logs
 from opentelemetry import trace
 
 from toolfault.instrument import declared
+from toolfault.instrument.black_box import BlackBoxHandler
 
 if TYPE_CHECKING:
     from opentelemetry.sdk._logs import LoggerProvider
@@ -18,16 +20,18 @@ if TYPE_CHECKING:
     from opentelemetry.sdk.trace import TracerProvider
     from opentelemetry.sdk.trace.export import SpanExporter
 
+    from toolfault.instrument.delivery import Ender
+
 _MISSING = (
     "toolfault.configure() needs the OpenTelemetry SDK and its OTLP exporters: "
     'pip install "toolfault[sdk]"'
 )
 _PROTOCOLS = ("grpc", "http/protobuf")
-_FLUSH_MS = 4000  # with the exporters' own shutdown the interpreter still ends within 5 s
 
 
 class _Configured:
     done = False
+    ender: Ender | None = None
 
 
 def configure(service_name: str | None = None) -> None:
@@ -53,8 +57,10 @@ def configure(service_name: str | None = None) -> None:
     resource = Resource.create(_named(service_name))
     _set_up_spans(resource)
     _set_up_events(resource)
-    declared.announce(again=not _Configured.done)
-    _Configured.done = True
+    if not _Configured.done:
+        _Configured.done = True
+        logging.getLogger().addHandler(BlackBoxHandler())
+        declared.announce(again=True)
 
 
 def _named(service_name: str | None) -> dict[str, Any]:
@@ -66,15 +72,16 @@ def _named(service_name: str | None) -> dict[str, Any]:
 
 def _set_up_spans(resource: Resource) -> None:
     from opentelemetry.sdk.trace import TracerProvider  # noqa: PLC0415
-    from opentelemetry.sdk.trace.export import BatchSpanProcessor  # noqa: PLC0415
+
+    from toolfault.instrument.delivery import SpanDelivery  # noqa: PLC0415
 
     provider = trace.get_tracer_provider()
     if not isinstance(provider, TracerProvider):
         provider = TracerProvider(resource=resource, shutdown_on_exit=False)
         if (exporter := _exporter("TRACES")) is not None:
-            provider.add_span_processor(BatchSpanProcessor(exporter))
+            provider.add_span_processor(SpanDelivery(exporter))
         trace.set_tracer_provider(provider)
-        atexit.register(_end, provider)
+        _end_with_the_process(provider)
     mark_spans(provider)
 
 
@@ -89,20 +96,25 @@ def mark_spans(provider: TracerProvider) -> None:
 
 def _set_up_events(resource: Resource) -> None:
     from opentelemetry.sdk._logs import LoggerProvider  # noqa: PLC0415
-    from opentelemetry.sdk._logs.export import BatchLogRecordProcessor  # noqa: PLC0415
+
+    from toolfault.instrument.delivery import LogDelivery  # noqa: PLC0415
 
     if isinstance(otel_logs.get_logger_provider(), LoggerProvider):
         return
     provider = LoggerProvider(resource=resource, shutdown_on_exit=False)
     if (exporter := _exporter("LOGS")) is not None:
-        provider.add_log_record_processor(BatchLogRecordProcessor(exporter))
+        provider.add_log_record_processor(LogDelivery(exporter))
     otel_logs.set_logger_provider(provider)
-    atexit.register(_end, provider)
+    _end_with_the_process(provider)
 
 
-def _end(provider: TracerProvider | LoggerProvider) -> None:
-    provider.force_flush(_FLUSH_MS)
-    provider.shutdown()
+def _end_with_the_process(provider: TracerProvider | LoggerProvider) -> None:
+    from toolfault.instrument.delivery import Ender  # noqa: PLC0415
+
+    if _Configured.ender is None:
+        _Configured.ender = Ender()
+        atexit.register(_Configured.ender.end)
+    _Configured.ender.add(provider.shutdown)
 
 
 def _exporter(signal: str) -> Any:
@@ -156,7 +168,9 @@ def _otlp(signal: str, protocol: str) -> SpanExporter | LogRecordExporter:
 
 
 def shutdown() -> None:
-    """Flush and end what `configure()` has set up; a process that just exits does it as well."""
-    for provider in (trace.get_tracer_provider(), otel_logs.get_logger_provider()):
-        if hasattr(provider, "shutdown"):
-            _end(provider)  # type: ignore[arg-type]
+    """Flush and end what `configure()` has set up, in 4 seconds at most.
+
+    A process that just exits does it as well; nothing is reported afterwards.
+    """
+    if _Configured.ender is not None:
+        _Configured.ender.end()

@@ -1,0 +1,76 @@
+"""The black box: what the application logged during a call, sent only when the call fails."""
+
+from __future__ import annotations
+
+import logging
+from collections import deque
+from typing import NamedTuple
+
+from toolfault import conventions as c
+from toolfault.envelope import cut
+from toolfault.instrument import detail, events
+from toolfault.instrument.current import current_call
+from toolfault.instrument.record import Attributes
+from toolfault.redact import scrub
+
+_MOST_RECORDS = 50
+_MOST_CHARACTERS = 16 * 1024
+
+
+class _Kept(NamedTuple):
+    at: int  # unix ns
+    level: int
+    logger: str
+    text: str
+
+
+class Box:
+    """The last 50 records of a call, 16 KiB at most."""
+
+    __slots__ = ("_kept", "_size")
+
+    def __init__(self) -> None:
+        self._kept: deque[_Kept] = deque(maxlen=_MOST_RECORDS)
+        self._size = 0
+
+    def keep(self, record: _Kept) -> None:
+        """Keep one record; the oldest make room."""
+        if len(self._kept) == _MOST_RECORDS:
+            self._size -= len(self._kept[0].text)
+        self._kept.append(record)
+        self._size += len(record.text)
+        while self._size > _MOST_CHARACTERS:
+            self._size -= len(self._kept.popleft().text)
+
+    def send(self, reference_id: str, place: events.Place) -> None:
+        """Emit what was kept, scrubbed and stamped with the reference."""
+        for record in self._kept:
+            attributes: Attributes = {c.REFERENCE_ID: reference_id, c.LOGGER_NAME: record.logger}
+            events.emit(
+                c.LOG,
+                attributes,
+                place=place,
+                severity=events.severity_of_level(record.level),
+                body=cut(scrub(record.text), c.MAX_TEXT),
+                at=record.at,
+            )
+
+
+class BlackBoxHandler(logging.Handler):
+    """Keeps the records of the running call. `configure()` puts one on the root logger."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Keep a record of the application; the exception text of a record is left out."""
+        call = current_call()
+        if call is None or record.name.startswith(("opentelemetry", "toolfault")):
+            return
+        if detail.level() == "off":
+            return
+        try:
+            text = record.getMessage()[: 2 * c.MAX_TEXT]
+        except Exception:  # noqa: BLE001 - wrong arguments of a log call are not ours to raise
+            text = str(record.msg)[: 2 * c.MAX_TEXT]
+        if call.box is None:
+            call.box = Box()
+        at = int(record.created * 1_000_000_000)
+        call.box.keep(_Kept(at, record.levelno, record.name[: c.MAX_NAME], text))
