@@ -1,0 +1,188 @@
+"""What a batch adds to the totals. Only rows that are new count, in the transaction that writes them."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections import Counter
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING, NamedTuple
+
+from toolfault import conventions
+from toolfault.store.labels import EVENT_METRICS, MODEL, SERVICE, TOOL
+from toolfault.store.models import UNDATED
+from toolfault.store.stage import ATTEMPT_BOUNDS, DURATION_BOUNDS
+from toolfault.taxonomy import CODE_OF_QUIET, PAIRS
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from toolfault.store.labels import Labels
+    from toolfault.store.rows import Call, Event
+    from toolfault.store.stage import Stage
+
+LATE = timedelta(minutes=10)  # after the call's end
+_HOUR = timedelta(hours=1)
+_NO_CODE: dict[str, str] = {outcome.value: code for outcome, code in CODE_OF_QUIET.items()}
+_EXHAUSTED = "exhausted"
+_MODEL_FAILURES = ("error", _EXHAUSTED)
+
+CallKey = tuple[str, str, str, str, str]  # service, environment, tool, outcome, code
+
+
+class EventKey(NamedTuple):
+    """A row of `event_total` but for its slot."""
+
+    metric: str
+    service: str
+    environment: str
+    label: str
+
+
+class CallTotal:
+    """What one row of `call_total` rises by."""
+
+    __slots__ = (
+        "attempts", "attempts_buckets", "calls", "duration_buckets", "duration_us", "exemplar",
+    )  # fmt: skip
+
+    def __init__(self) -> None:
+        self.calls = self.duration_us = self.attempts = 0
+        self.duration_buckets = [0] * (len(DURATION_BOUNDS) + 1)
+        self.attempts_buckets = [0] * (len(ATTEMPT_BOUNDS) + 1)
+        self.exemplar: Call | None = None
+
+    def add(self, call: Call) -> None:
+        """Counts a call; calls come in the order of their time, so the last is the exemplar."""
+        self.calls += 1
+        self.duration_us += call.duration_us
+        self.attempts += call.attempts
+        self.duration_buckets[bisect_left(DURATION_BOUNDS, call.duration_us)] += 1
+        self.attempts_buckets[bisect_left(ATTEMPT_BOUNDS, call.attempts)] += 1
+        if self.exemplar is None or call.started_at >= self.exemplar.started_at:
+            self.exemplar = call
+
+    def row(self, key: CallKey, slot: int) -> tuple[object, ...]:
+        """The row as `call_total` has its columns."""
+        shown = self.exemplar
+        at, reference, trace = (
+            (shown.started_at, shown.reference_id, shown.trace_id) if shown else (None,) * 3
+        )
+        sums = self.calls, self.duration_us, self.attempts
+        return (
+            *sums,
+            at,
+            slot,
+            *key,
+            reference,
+            trace,
+            self.duration_buckets,
+            self.attempts_buckets,
+        )
+
+
+class Totals:
+    """Everything one batch adds."""
+
+    def __init__(self, labels: Labels, slot: int) -> None:
+        self.slot = slot
+        self._labels = labels
+        self._calls: dict[CallKey, CallTotal] = {}
+        self._tally: Counter[tuple[CallKey, datetime]] = Counter()
+        self._events: Counter[EventKey] = Counter()
+
+    def count_calls(self, calls: Sequence[Call]) -> None:
+        """Adds new calls; late ones go to a count of their own, so that they page nobody."""
+        names: dict[tuple[str, str, str], tuple[str, str, str]] = {}
+        tally, hour, next_hour = (
+            self._tally,
+            UNDATED,
+            UNDATED,
+        )  # calls come in the order of their time
+        for call in calls:
+            place = call.service, call.environment, call.tool
+            if (name := names.get(place)) is None:
+                name = names[place] = self._labels.name(TOOL, *place)
+            key = (*name, call.outcome, call.code or _NO_CODE[call.outcome])
+            at = seen_at(call)
+            if not hour <= at < next_hour:
+                hour = hour_of(at)
+                next_hour = hour + _HOUR
+            tally[key, hour] += 1
+            if is_late(call):
+                self._events[
+                    EventKey(conventions.LATE_CALLS, *self._labels.name(SERVICE, *place))
+                ] += 1
+                continue
+            if (total := self._calls.get(key)) is None:
+                total = self._calls[key] = CallTotal()
+            total.add(call)
+
+    def count_events(self, events: Sequence[Event]) -> None:
+        """Adds new run events."""
+        for event in events:
+            if event.event_name == conventions.TOOL_DECLARED:
+                self._start_series(event)
+            elif (found := EVENT_METRICS.get(event.event_name)) is not None:
+                self._count_event(event, *found)
+
+    def _count_event(self, event: Event, metric: str, kind: str) -> None:
+        place = self._labels.name(kind, event.service, event.environment, event.label)
+        dropped = metric == conventions.TELEMETRY_DROPPED_TOTAL
+        self._events[EventKey(metric, *place)] += (event.amount or 0) if dropped else 1
+        if kind == MODEL:
+            self._events[EventKey(conventions.MODEL_ATTEMPTS, *place)] += event.amount or 1
+            self._events[EventKey(conventions.MODEL_ERRORS, *place)] += (
+                event.outcome in _MODEL_FAILURES
+            )
+            self._events[EventKey(conventions.MODEL_RETRIES_EXHAUSTED, *place)] += (
+                event.outcome == _EXHAUSTED
+            )
+
+    def _start_series(self, event: Event) -> None:
+        """Series of a declared tool start at 0: its first error is then a rise."""
+        place = self._labels.name(TOOL, event.service, event.environment, event.label)
+        for pair in PAIRS:
+            self._calls.setdefault((*place, *pair), CallTotal())
+
+    def count_group(self, first: Call) -> None:
+        """Adds a new error group, unless it is old news."""
+        if not is_late(first):
+            service, environment, tool = self._labels.name(
+                TOOL, first.service, first.environment, first.tool
+            )
+            label = f"{tool} {first.code}"
+            self._events[EventKey(conventions.ERROR_GROUPS_NEW, service, environment, label)] += 1
+
+    def write(self, stage: Stage) -> None:
+        """Writes the sums, last in the transaction and each in the order of its key."""
+        slot = self.slot
+        if self._tally:
+            rows = sorted(self._tally.items())
+            stage.put("call_tally", [(hour, calls, slot, *key) for (key, hour), calls in rows])
+        if self._calls:
+            stage.put(
+                "call_total",
+                [total.row(key, slot) for key, total in sorted(self._calls.items(), key=_key)],
+            )
+        if events := sorted((key, amount) for key, amount in self._events.items() if amount):
+            stage.put("event_total", [(amount, slot, *key) for key, amount in events])
+
+
+def _key(item: tuple[CallKey, CallTotal]) -> CallKey:
+    return item[0]
+
+
+def is_late(call: Call) -> bool:
+    """Whether the call came more than ten minutes after it ended."""
+    waited = call.received_at - (call.told_at or call.started_at)
+    return waited > LATE and waited > LATE + timedelta(microseconds=call.duration_us)
+
+
+def seen_at(call: Call) -> datetime:
+    """When a call is said to have happened; of an absurd time the arrival."""
+    return call.started_at if call.told_at is None else call.received_at
+
+
+def hour_of(at: datetime) -> datetime:
+    """The hour a time is in."""
+    return at.replace(minute=0, second=0, microsecond=0)
