@@ -1,0 +1,1 @@
+"""The ingestion service: OTLP in, committed rows out."""

@@ -1,0 +1,123 @@
+"""Text on its way into a row: repaired, scrubbed, cut.
+
+The agent has scrubbed it already; that is not believed. Order: cut to a window, scrub, cut to size,
+so that no cut leaves half a secret that the scrubber would have known whole.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from functools import lru_cache
+from urllib.parse import urlsplit
+
+from toolfault import conventions as c
+from toolfault.ingest.wire import text as text_of
+from toolfault.redact import scrub
+
+UNSCRUBBABLE = "[unscrubbable]"
+#: Scrubbed beyond what is kept: longer than the longest secret that is known by its shape.
+_WINDOW = 4096
+#: Longer values are not remembered, so that the memory is bounded by bytes too.
+_REMEMBERED = 512
+_MEMORY = 8192
+
+
+class Faults:
+    """How often the scrubber failed; each time the text was withheld."""
+
+    count = 0
+
+
+def clean(text: str, most: int) -> str:
+    """`text` as it may be stored: scrubbed, at most `most` characters, without U+0000."""
+    try:
+        scrubbed = scrub(text[: most + _WINDOW])
+    except Exception:  # noqa: BLE001 - fails closed: a scrubber's fault never shows the raw text
+        Faults.count += 1
+        return UNSCRUBBABLE
+    return scrubbed.replace("\x00", "\ufffd")[:most]
+
+
+def free_text(value: bytes | None, most: int = c.MAX_TEXT) -> str | None:
+    """Scrubbed text of a value; None if there is none."""
+    return clean(text_of(value), most) or None if value else None
+
+
+def _remembering(read: Callable[[bytes], str | None]) -> Callable[[bytes | None], str | None]:
+    remembered = lru_cache(_MEMORY)(read)
+
+    def reader(value: bytes | None) -> str | None:
+        if not value:
+            return None
+        return remembered(value) if len(value) <= _REMEMBERED else read(value)
+
+    return reader
+
+
+#: Names: services, tools, agents, models, reasons; few and often repeated.
+label = _remembering(lambda value: clean(text_of(value), c.MAX_LABEL) or None)
+name = _remembering(lambda value: clean(text_of(value), c.MAX_NAME) or None)
+message = _remembering(lambda value: clean(text_of(value), c.MAX_MESSAGE) or None)
+
+# What ids look like that no secret looks like: these are new in every call, and scrubbing them
+# would be a third of the work of a span.
+_PLAIN_ID = re.compile(
+    rb"[A-Za-z0-9_-]{1,12}"
+    rb"|(?:adk-|run[-_]|conv(?:ersation)?[-_]|session[-_]|thread[-_])?"
+    rb"[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}"
+    rb"|(?:call|toolu|tooluse)_[A-Za-z0-9_-]{16,40}"
+)
+
+
+def identifier(value: bytes | None) -> str | None:
+    """An id of a call, run or conversation."""
+    if not value:
+        return None
+    told = value[2:]
+    if value[0] == 0x0A and len(value) < 130 and _PLAIN_ID.fullmatch(told):
+        return told.decode()
+    return name(value)
+
+
+def reference(value: bytes | None) -> str | None:
+    """A reference of ours as it is; one made elsewhere if it can be kept."""
+    told = text_of(value).strip()
+    if not told:
+        return None
+    if _OWN_REFERENCE.fullmatch(told):
+        return told
+    return clean(told, c.MAX_REFERENCE) if told.isprintable() else None
+
+
+_OWN_REFERENCE = re.compile(r"[0-9A-HJKMNP-TV-Z]{4}(?:-[0-9A-HJKMNP-TV-Z]{4}){2}|[0-9a-f]{8}")
+
+
+# --- what an author wrote for people to see --------------------------------------------------------
+
+_ADDRESS = re.compile(r"(?:mailto:)?[\w.+-]{1,64}@[\w-]+(?:\.[\w-]+){0,8}")
+
+
+def contact(value: bytes | None) -> str | None:
+    """An owner's contact: its e-mail address is public by its author's wish."""
+    told = text_of(value)[: c.MAX_NAME]
+    return told if _ADDRESS.fullmatch(told) else clean(told, c.MAX_NAME) or None
+
+
+def link(value: bytes | None) -> str | None:
+    """A runbook's address: its host may be an internal one, the rest is scrubbed."""
+    told = text_of(value)[: c.MAX_TEXT]
+    try:
+        parts = urlsplit(told)
+    except ValueError:
+        return clean(told, c.MAX_TEXT)
+    if parts.scheme not in ("http", "https") or "@" in parts.netloc:
+        return clean(told, c.MAX_TEXT) or None
+    rest = told[told.index(parts.netloc) + len(parts.netloc) :]
+    return f"{parts.scheme}://{parts.netloc.replace(chr(0), '')}{clean(rest, c.MAX_TEXT) if rest else ''}"
+
+
+def as_json(attributes: dict[str, object]) -> str | None:
+    """A row's attributes as JSON text that jsonb takes; None if there are none."""
+    return json.dumps(attributes, allow_nan=False, ensure_ascii=False) if attributes else None
