@@ -1,0 +1,437 @@
+"""What surrounds a hit of a rule decides where the secret begins and ends.
+
+A function gets the view and the span of the hit and yields the spans to hide. It reads a bounded window around
+the hit, so that hostile text costs no more than its length.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import re
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from toolfault.redact import hosts
+from toolfault.redact.keys import kind_of
+from toolfault.redact.values import (
+    Value,
+    is_remark,
+    is_secret,
+    looks_random,
+    starts_remark,
+    value_at,
+    whole,
+)
+
+
+class Span(NamedTuple):
+    """Characters to hide, and the class to print instead."""
+
+    start: int
+    end: int
+    kind: str
+
+
+class View(NamedTuple):
+    """The text as one character per byte, and the same in lower case."""
+
+    data: str
+    low: str
+
+
+Spans = Iterator[Span]
+
+_KEY_BEFORE = re.compile(r"[\w.$-]*\Z", re.ASCII)
+_KEY_AFTER = re.compile(r"[\w.-]*", re.ASCII)
+_PAIR_BEFORE = re.compile(
+    r"(?:api|access|secret|private|auth|client|account|signing|encryption|master|shared|pass|refresh|session|"
+    r"license|subscription|app|application|ssh|bot|webhook|user|db|database|admin|authorization|verification)[ _-]\Z"
+)
+_GRAMMAR_BEFORE = re.compile(
+    r"(?:unexpected|illegal|stop|next|special|missing|expected|syntax|unknown|unrecognized|pad|end|start|eos|bos|max|"
+    r"continuation|page|per|every|each|last|first|invalid json)[ _-]{1,2}[\"'<]?\Z"
+)
+_QUERY_BEFORE = re.compile(r"(?:[?&#;]|%3f|%26|%23|amp;)\Z")
+_EOL = re.compile(r"[\r\n]|\\+[rn]")
+
+
+def key_at(view: View, start: int) -> tuple[int, str]:
+    """Where the key around `start` begins, and the key with a word before it that belongs to it."""
+    left = max(0, start - 80)
+    before = _KEY_BEFORE.search(view.data, left, start)
+    begin = before.start() if before else start
+    after = _KEY_AFTER.match(view.data, start, start + 80)
+    key = view.data[begin : after.end() if after else start]
+    pair = _PAIR_BEFORE.search(view.low, max(0, begin - 20), begin)
+    return begin, (view.data[pair.start() : begin] + key if pair else key)
+
+
+def assignment(view: View, start: int, end: int) -> Spans:
+    """`key=value`, `"key": "value"`, `key => value`, `("key", "value")` and their relatives."""
+    begin, key = key_at(view, start)
+    kind = kind_of(key)
+    if kind is None:
+        yield from _weak(view, begin, key, end)
+        return
+    if kind == "token" and _GRAMMAR_BEFORE.search(view.low, max(0, begin - 24), begin):
+        return
+    value = value_at(view.data, _past_type(view.data, end))
+    if value is None:
+        return
+    if kind in ("cookie", "authorization"):
+        yield from _header(view, key, kind, value)
+        return
+    if key.lower().endswith(("phrase", "mnemonic")) and not value.quoted:
+        line = _EOL.search(view.data, value.start)
+        value = Value(value.start, line.start() if line else len(view.data), quoted=True)
+    found = is_secret(key, view.data[value.start : value.end][:600], quoted=value.quoted)
+    if found:
+        value = whole(view.data, value)
+        yield Span(value.start, value.end, found)
+
+
+_TYPE = re.compile(r"(?:str|bytes|SecretStr|Optional\[\w+\]|string|String|&str|char\s?\*)(?: \| None)?[ \t]*=[ \t]*")
+
+
+def _past_type(data: str, at: int) -> int:
+    typed = _TYPE.match(data, at, at + 60)
+    return typed.end() if typed else at
+
+
+_SESSION_KEYS = frozenset("session session_id sessionid sid sess connect.sid asp.net_sessionid sig signature".split())
+
+
+def _weak(view: View, begin: int, key: str, end: int) -> Spans:
+    """Names that hold a secret only in a URL's query, or only if the value was made by a generator."""
+    name = key.lower().removeprefix("x-amz-").removeprefix("x-goog-").removeprefix("x-oss-")
+    is_query = bool(_QUERY_BEFORE.search(view.low, max(0, begin - 4), begin))
+    if name in ("code", "state", "key", "auth", "nonce", "ticket", "hash", "hmac", "se", "assertion"):
+        if not is_query:
+            return
+    elif name not in _SESSION_KEYS and name not in ("credential", "googleaccessid", "awsaccesskeyid"):
+        return
+    value = value_at(view.data, end)
+    if value is None:
+        return
+    text = view.data[value.start : value.end][:600]
+    least = 6 if is_query else 12
+    if "%" in text or looks_random(text, least) or (is_query and name in ("sig", "code") and len(text) > 15):
+        yield Span(value.start, value.end, "signature" if name.startswith("sig") else "oauth_code" if is_query else "session")
+
+
+_SCHEME = re.compile(
+    r"\s*(?:(?:basic|bearer|token|apikey|api-key|negotiate|ntlm|digest|hmac|hawk|oauth|key|splunk|genie-?key|aws4-hmac-sha256|"
+    r"sharedkey|sharedaccesssignature|goog4-rsa-sha256|bot|jwt|snowflake token)(?:\s+|=|:\s*|%20|\+))"
+)
+_PARAMETERS = ("digest", "hawk", "oauth", "aws4", "goog4", "sharedaccess", "hmac", "snowflake")
+
+
+def _header(view: View, key: str, kind: str, value: Value) -> Spans:
+    """Credentials with their scheme; cookies to the end of the line, for each holds several."""
+    scheme = _SCHEME.match(view.low, value.start, value.start + 60)
+    start = scheme.end() if scheme else value.start
+    end = value.end
+    if not value.quoted:
+        many = kind == "cookie" or (scheme and scheme[0].strip().startswith(_PARAMETERS))
+        end = _line_end(view.data, start) if many else _word_end(view.data, start)
+    text = view.data[start:end][:600]
+    if end <= start or "[REDACTED:" in text and not is_secret("token", text, quoted=True):
+        return
+    if is_remark(text) or (not value.quoted or not scheme) and starts_remark(text.split()[0] if text.split() else ""):
+        return
+    if kind == "cookie" and not key.lower().endswith("cookie") and not value.quoted and "=" in text.split(";")[0]:
+        end = _word_end(view.data, start)
+    if key.lower() in ("auth", "cookies") and not scheme and not value.quoted and not looks_random(text, 6):
+        return
+    yield Span(start, end, kind)
+
+
+def _line_end(data: str, at: int) -> int:
+    found = re.compile(r"[\r\n\"']|\\+[rn\"']").search(data, at)
+    return found.start() if found else len(data)
+
+
+def _word_end(data: str, at: int) -> int:
+    value = value_at(data, at)
+    return value.end if value else at
+
+
+_ELEMENT_END = re.compile(r"</|<!|\Z")
+
+
+def element(view: View, start: int, end: int) -> Spans:
+    """`<password>value</password>`."""
+    begin, key = key_at(view, start)
+    if view.data[begin - 1 : begin] not in ("<", ":") or kind_of(key) is None:
+        return
+    close = view.data.find("<", end, end + 4096)
+    stop = close if close >= 0 else len(view.data)
+    if close >= 0 and view.data[close : close + 2] not in ("</", "<!"):
+        return
+    value = view.data[end:stop].strip()
+    found = is_secret(key, value[:600], quoted=True) if value else None
+    if found:
+        yield Span(end, stop, found)
+
+
+def flag(view: View, start: int, end: int) -> Spans:
+    """`--password value`, `-password value`, `ENV API_KEY value`."""
+    begin, key = key_at(view, start)
+    lead = view.low[max(0, begin - 8) : begin]
+    dashed = key.startswith("-")
+    if not dashed and not lead.rstrip(" \t").endswith(("env", "arg", "setx", "export", "set")):
+        return
+    if kind_of(key) is None:
+        return
+    value = value_at(view.data, end)
+    if value is None or view.data[value.start : value.start + 2] in ("--", "is"):
+        return
+    found = is_secret(key, view.data[value.start : value.end][:600], quoted=value.quoted)
+    if found:
+        yield Span(value.start, value.end, found)
+
+
+def prose(view: View, start: int, end: int) -> Spans:
+    """`password is hunter2`, `api key 3f9a0c... was revoked`: a remark unless the word looks made."""
+    begin, key = key_at(view, start)
+    kind = kind_of(key)
+    if kind is None or _GRAMMAR_BEFORE.search(view.low, max(0, begin - 24), begin):
+        return
+    value = value_at(view.data, end)
+    if value is None:
+        return
+    text = view.data[value.start : value.end][:600]
+    found = is_secret(key, text, quoted=value.quoted)
+    if not found or (" " in text and value.quoted and kind != "password"):
+        return
+    stated = view.low[start:end].rstrip().endswith((" is", " was", "=", ":", " of", " identified by"))
+    if looks_random(text, 6 if kind == "password" else 8) or (kind == "password" and (value.quoted or stated)):
+        yield Span(value.start, value.end, found)
+
+
+def bearer(view: View, start: int, end: int) -> Spans:
+    """`Bearer value` outside a header; "Bearer authentication failed" is a remark."""
+    at = end
+    text = view.data[at : at + 600].split(None, 1)[0] if view.data[at : at + 600].split() else ""
+    found = re.compile(r"[A-Za-z0-9._~+/=|%*:-]+").match(view.data, at)
+    if not found or starts_remark(text) or len(found[0]) < 6:
+        return
+    if looks_random(found[0][:600], 6) or len(found[0]) >= 16 or "." in found[0][:-1]:
+        yield Span(at, found.end(), "bearer")
+
+
+def basic(view: View, start: int, end: int) -> Spans:
+    """`Basic` with base64 of `user:password`."""
+    found = re.compile(r"[A-Za-z0-9+/_-]+(?:=|%3[dD]){0,2}").match(view.data, end)
+    if not found:
+        return
+    decoded = decode_base64(found[0][:2048].replace("%3D", "=").replace("%3d", "="))
+    if decoded and ":" in decoded:
+        yield Span(end, found.end(), "basic_auth")
+
+
+def decode_base64(text: str) -> str | None:
+    """The printable ASCII text that `text` encodes, or None."""
+    text = text.rstrip("=").replace("-", "+").replace("_", "/")
+    text = text[: len(text) // 4 * 4] if len(text) % 4 == 1 else text + "=" * (-len(text) % 4)
+    try:
+        head = base64.b64decode(text[:12] if len(text) > 12 else text)
+        if not head.isascii() or not _is_printable(head.decode("ascii")):
+            return None
+        decoded = base64.b64decode(text)
+    except (binascii.Error, ValueError):
+        return None
+    shown = decoded.decode("latin-1")
+    return shown if sum(c.isprintable() or c in "\r\n\t" for c in shown) >= len(shown) * 0.95 else None
+
+
+def _is_printable(text: str) -> bool:
+    return all(c.isprintable() or c in "\r\n\t" for c in text)
+
+
+_PEM_BODY = re.compile(r"(?:(?:[\s\"'+,]|\\+[nr])*[A-Za-z0-9+/=:,-]{12,})+(?:(?:[\s\"'+]|\\+[nr])*[A-Za-z0-9+/]*={1,2})?")
+_PEM_END = re.compile(r"-----END[A-Z \n]{0,40}-----|-{1,5}END")
+
+
+def private_key(view: View, start: int, end: int) -> Spans:
+    """From BEGIN to END; a truncated one to where its base64 ends."""
+    found = _PEM_END.search(view.data, end, end + 32768)
+    if found:
+        yield Span(start, found.end(), "private_key")
+        return
+    body = _PEM_BODY.match(view.data, end, end + 32768)
+    if body:
+        yield Span(start, body.end(), "private_key")
+
+
+_PEM_TAIL = re.compile(r"(?:[A-Za-z0-9+/=]{4,}(?:\s|\\+[nr])*)+\Z")
+
+
+def private_key_tail(view: View, start: int, end: int) -> Spans:
+    """What is left of a key whose beginning was cut off."""
+    window = max(0, start - 8192)
+    text = view.data[window:start]
+    lines = re.split(r"(\s+|\\+[nr])", text)
+    length = 0
+    for part in reversed(lines):
+        if part and not re.fullmatch(r"\s+|(?:\\+[nr])+|[A-Za-z0-9+/]+={0,2}|", part):
+            break
+        if re.fullmatch(r"[A-Za-z]{1,15}", part):
+            break
+        length += len(part)
+    yield Span(start - length, end, "private_key")
+
+
+def userinfo(view: View, start: int, end: int) -> Spans:
+    """`scheme://user:password@host`; the password may hold `/`, `#` and `@`."""
+    window = view.data[start + 3 : min(end, start + 3 + 1000)]
+    authority = re.split(r"[/?#]", window, maxsplit=1)[0]
+    at = authority.rfind("@")
+    if at < 0:
+        user, colon, password = window.partition(":")
+        if not colon or re.match(r"\d{1,5}(?:[/?#]|\Z)", password) or re.search(r"[/?#]", user):
+            return
+        at = window.rfind("@")
+        if at < 0 or "://" in window[:at]:
+            return
+    text = window[:at]
+    if text in ("", "git", "...", "user", "hg", "svn") or "[REDACTED:" in text:
+        return
+    if re.fullmatch(r"[:*x.<>{}$\[\]]+|<[^>]*>", text):
+        return
+    yield Span(start + 3, start + 3 + at, "credentials")
+
+
+def bare_userinfo(view: View, start: int, end: int) -> Spans:
+    """`user:password@tcp(host)` and `user:password@host.name:5432/db`, without a scheme."""
+    text = view.data[start:end]
+    at = text.rfind("@")
+    host = text[at + 1 :]
+    if host.startswith("sha256") or re.match(r"v?\d+(?:\.\d+)*\Z", host) or "[REDACTED:" in text:
+        return
+    yield Span(start, start + at, "credentials")
+
+
+_AUTHORITY = re.compile(r"://[^\s/?#\"']{0,190}\Z")
+_LOCAL_PART = re.compile(r"[A-Za-z0-9._%+'!#$&*/=?^{|}~\x80-\xff-]*\Z")
+
+
+def email(view: View, start: int, end: int) -> Spans:
+    """From the `@` backwards over the local part."""
+    before = _LOCAL_PART.search(view.data, max(0, start - 64), start)
+    begin = before.start() if before else start
+    while begin < start and view.data[begin] in "'/=.&?*%#{|":
+        begin += 1
+    local = view.data[begin:start]
+    for separator in ("=", "/", "'", "?", "&", "{", "|"):
+        local = local.rsplit(separator, 1)[-1]
+    begin = start - len(local)
+    domain = view.low[start + 1 : end]
+    if _AUTHORITY.search(view.data, max(0, begin - 200), begin):
+        return
+    if not local or local == "git" or domain.rsplit(".", 1)[-1] in ("py", "js", "ts", "service", "whl", "tgz", "git", "next"):
+        return
+    yield Span(begin, end, "email")
+
+
+def card(view: View, start: int, end: int) -> Spans:
+    """A card number standing alone: no digit, letter or dot touches it."""
+    if re.match(r"[\w.-]", view.data[start - 1 : start]) or re.match(r"\w|[.-]\w", view.data[end : end + 2], re.ASCII):
+        return
+    text = view.data[start:end]
+    groups = re.split(r"[ .+_-]", text)
+    shape = tuple(map(len, groups))
+    regular = len(shape) == 1 or shape[0] == 4 and (set(shape[:-1]) <= {4} or shape in ((4, 6, 5), (4, 6, 4)))
+    if regular and hosts.is_card(text):
+        yield Span(start, end, "card")
+
+
+def address_v4(view: View, start: int, end: int) -> Spans:
+    """A private IPv4 address that is not part of a version."""
+    before, after = view.low[max(0, start - 9) : start], view.data[end : end + 2]
+    if re.search(r"[\w.]\Z", before) or re.match(r"[\w]|\.\d", after) or re.search(r"(?:version|release|ver\.?|build)[ :=/]*\Z", before):
+        return
+    if hosts.is_private_v4(view.data[start:end]):
+        yield Span(start, end, "ip")
+
+
+def address_v6(view: View, start: int, end: int) -> Spans:
+    """A unique local or link-local IPv6 address, with its zone."""
+    if re.search(r"[\w:]\Z", view.data[max(0, start - 1) : start]):
+        return
+    text = view.data[start:end].rstrip(":.") if not view.data[start:end].endswith("::") else view.data[start:end]
+    if hosts.is_private_v6(text):
+        zone = re.compile(r"(?:%|%25)[A-Za-z][A-Za-z0-9]{1,15}").match(view.data, start + len(text))
+        yield Span(start, zone.end() if zone else start + len(text), "ip")
+
+
+_NAME_BEFORE = re.compile(r"[A-Za-z0-9_.-]*\Z")
+_NAME_AFTER = re.compile(r"(?:\.?[A-Za-z0-9_-]+)*")
+
+
+def host(view: View, start: int, end: int) -> Spans:
+    """A dotted name around a label such as `internal` or `corp`."""
+    before = _NAME_BEFORE.search(view.data, max(0, start - 200), start)
+    begin = before.start() if before else start
+    after = _NAME_AFTER.match(view.data, end, end + 100)
+    stop = after.end() if after else end
+    name = view.data[begin:stop]
+    offset = len(name) - len(name.lstrip(".-_"))
+    if name.startswith(".") or view.data[stop : stop + 1] == "(" or not hosts.is_internal_name(name.lower()):
+        return
+    if any(c.isupper() for c in name) and any(c.islower() for c in name) and "_" in name:
+        return
+    yield Span(begin + offset, stop, "host")
+
+
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")
+
+
+def named_host(view: View, start: int, end: int) -> Spans:
+    """A name where a host is certainly meant: after `host=`, `could not translate host name`, `://`."""
+    name = _NAME.match(view.data, end, end + 254)
+    if not name:
+        return
+    text = name[0].rstrip(".-_")
+    quoted = view.data[end - 1 : end] in ('"', "'", "`")
+    said = view.low[start:end].rstrip("\"'` ").endswith(("host", "name", "address", "lookup", "resolve"))
+    if said and not quoted and not re.search(r"[\d.-]", text):
+        return
+    if starts_remark(text) or text.lower() in ("nginx", "unreachable", "not", "unknown", "down", "apache", "cloudflare", "gunicorn", "uvicorn"):
+        return
+    if hosts.is_internal_host(text):
+        yield Span(end, end + len(text), "host")
+
+
+def port_host(view: View, start: int, end: int) -> Spans:
+    """`redis-main:6379`: a single label before a well-known port."""
+    colon = view.data.rfind(":", start, end)
+    before = _NAME_BEFORE.search(view.data, max(0, colon - 200), colon)
+    begin = before.start() if before else colon
+    name = view.data[begin:colon]
+    if name and not name[:1].isdigit() and view.data[begin - 1 : begin] != "@" and hosts.is_internal_host(name):
+        yield Span(begin, colon, "host")
+
+
+_USER = re.compile(r"[^\\/:*?\"'<>|\r\n\t ,;)\]}]+(?:(?: [A-Z][A-Za-z]{0,20}){1,2}(?=[\\/]))?")
+_SHARED = frozenset("public default shared all defaultuser0 linuxbrew".split())
+
+
+def home(view: View, start: int, end: int) -> Spans:
+    """The user's name in a path below a home folder."""
+    before = view.low[max(0, start - 8) : start]
+    if re.search(r"[\w.-]\Z", before) and not before.endswith(("file:/", "file://")):
+        return
+    if re.search(r"(?:get|post|put|patch|delete|head|route|path)[ :'\"]{1,3}\Z", before):
+        return
+    name = _USER.match(view.data, end, end + 64)
+    if name and name[0].lower().rstrip(".") not in _SHARED and "[REDACTED" not in name[0]:
+        yield Span(end, name.end(), "user")
+
+
+def windows_home(view: View, start: int, end: int) -> Spans:
+    """The same under `C:\\Users\\` with one or more backslashes."""
+    name = _USER.match(view.data, end, end + 64)
+    if name and name[0].lower() not in _SHARED and "[REDACTED" not in name[0]:
+        yield Span(end, name.end(), "user")

@@ -1,0 +1,90 @@
+"""Which host names and addresses are internal."""
+
+from __future__ import annotations
+
+import ipaddress
+import re
+
+_INTERNAL_ENDS = frozenset(
+    "internal local corp lan intranet intra localdomain svc private priv consul home localnet".split()
+)
+_INTERNAL_LABELS = frozenset("internal corp intranet intra lan svc private priv int vpn".split())
+_PUBLIC_ENDS = frozenset(
+    "com net org io dev cloud co de uk eu app ai fr nl ch at it es pl se no fi dk be jp cn in br au ca us info biz "
+    "tech systems services gov edu mil me tv xyz".split()
+)
+#: dotted names of programs and files, not of hosts
+_NOT_HOSTS = frozenset("threading.local asyncio.local thread.local env.local self.local werkzeug.local this.local".split())
+_LOOPBACK = frozenset("localhost localhost.localdomain ip6-localhost host example".split())
+_LABELS = re.compile(r"[a-z0-9_-]+(?:\.[a-z0-9_-]+)*")
+
+
+def is_internal_name(name: str) -> bool:
+    """Whether a dotted, lower-case name is one of a private network (`db.internal`, `x.corp.acme.com`)."""
+    name = name.strip(".-_")
+    labels = name.split(".")
+    if len(labels) < 2 or name in _NOT_HOSTS or name in _LOOPBACK or not _LABELS.fullmatch(name):
+        return False
+    if labels[-1] in _INTERNAL_ENDS or labels[-2:] == ["home", "arpa"]:
+        return True
+    return labels[-1] in _PUBLIC_ENDS and bool(_INTERNAL_LABELS & set(labels[:-1])) and len(labels) > 2
+
+
+def is_internal_host(name: str) -> bool:
+    """The same where a host is certainly meant: a name without a dot is internal too."""
+    name = name.strip(".").lower()
+    if "." in name:
+        return is_internal_name(name)
+    return name not in _LOOPBACK and len(name) > 1 and any(c.isalpha() for c in name)
+
+
+def is_private_v4(text: str) -> bool:
+    """RFC 1918, link-local and carrier-grade addresses."""
+    octets = [int(part) for part in text.split(".")]
+    if any(octet > 255 for octet in octets):
+        return False
+    first, second = octets[:2]
+    return (
+        first == 10
+        or (first == 172 and 16 <= second <= 31)
+        or (first, second) in ((192, 168), (169, 254))
+        or (first == 100 and 64 <= second <= 127)
+    )
+
+
+def is_private_v6(text: str) -> bool:
+    """Unique local and link-local addresses."""
+    try:
+        address = ipaddress.IPv6Address(text)
+    except ValueError:
+        return False
+    return address.is_link_local or (int(address) >> 121) == 0b1111110
+
+
+def is_card(text: str) -> bool:
+    """A payment card's prefix, length and Luhn sum."""
+    digits = [int(c) for c in text if c.isdigit()]
+    return 13 <= len(digits) <= 19 and _is_issued(digits) and _luhn(digits)
+
+
+def _is_issued(digits: list[int]) -> bool:
+    number = "".join(map(str, digits))
+    two, three, four = int(number[:2]), int(number[:3]), int(number[:4])
+    size = len(digits)
+    if two in (34, 37):
+        return size == 15
+    if 51 <= two <= 55 or 2221 <= four <= 2720:
+        return size == 16
+    if two in (36, 38, 39) or 300 <= three <= 305:
+        return size in (14, 16)
+    if number[0] == "4":
+        return size in (13, 16, 19)
+    return (four == 6011 or two in (62, 64, 65, 35) or two in (50, 56, 57, 58, 63, 67, 68)) and size >= 15
+
+
+def _luhn(digits: list[int]) -> bool:
+    total = 0
+    for place, digit in enumerate(reversed(digits)):
+        doubled = digit * 2 if place % 2 else digit
+        total += doubled - 9 if doubled > 9 else doubled
+    return total % 10 == 0

@@ -1,0 +1,108 @@
+"""Which names name a secret: `DB_PASSWORD`, `x-api-key` and `clientSecret` do, `max_tokens` does not."""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+
+_WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z\x80-\xff]+|[0-9]+")
+
+_PASSWORD = (
+    "password passwords passwd passwds passphrase passcode passwort kennwort pwd pw psw passw pword "
+    "contrasena contraseña senha motdepasse requirepass masterauth userpass storepass keypass mnemonic"
+).split()
+_SECRET = "secret secrets credential credentials creds cred verifier assertion samlresponse".split()
+_TOKEN = "token jwt bearer csrf xsrf tok accesstoken authtoken refreshtoken idtoken".split()
+_API_KEY = (
+    "apikey apikeys accesskey secretkey privatekey authkey accountkey sharedaccesskey appkey "
+    "signingkey encryptionkey subscriptionkey masterkey servicekey licensekey"
+).split()
+_PIN = "otp totp pin cvv cvv2 cvc cvc2 ssn".split()
+_SESSION = (
+    "jsessionid phpsessid sessionid sessid csrftoken csrfmiddlewaretoken aspsessionid connectsid"
+).split()
+
+#: word -> kind, told by the end of a word so that `PGPASSWORD` and `dbpassword` are known too.
+_KINDS = (
+    {w: "password" for w in _PASSWORD}
+    | {w: "secret" for w in _SECRET}
+    | {w: "token" for w in _TOKEN}
+    | {w: "api_key" for w in _API_KEY}
+    | {w: "pin" for w in _PIN}
+    | {w: "cookie" for w in _SESSION}
+    | {"authorization": "authorization", "cookie": "cookie", "cookies": "cookie"}
+)
+_ENDINGS = ("password", "passwd", "passphrase", "passwort", "pwd", "secret", "token", "apikey", "secretkey", "accesskey", "privatekey")
+#: a `key` or `code` is a secret only of these
+_KEY_OF = frozenset(
+    "api access secret private account auth client encryption encrypt decrypt decryption signing sign "
+    "master shared storage app application subscription license ssh rsa hmac webhook admin root "
+    "deploy functions function consumer service crypto aes jwt session pgp gpg tls ssl cipher".split()
+)
+_CODE_OF = frozenset("auth authorization device verification backup recovery otp mfa 2fa sms".split())
+_NOT_KEY = frozenset("public primary foreign unique partition sort cache routing index object".split())
+#: as the last word they speak about the secret instead of holding it
+_ABOUT = frozenset(
+    "type types count counts limit limits max min length len name names url urls uri uris endpoint expiry expires "
+    "expire expired expiration ttl policy policies budget usage used total required field fields format "
+    "algorithm alg size page index position id ids path file dir directory version versions status state "
+    "error errors valid validation validator rotation manager provider encoding window context kind "
+    "source ref arn label hint strength changed updated created at enabled disabled is in for on by method "
+    "methods scheme age days hours seconds minutes ms rate class counter cost price per available "
+    "remaining requirements rules exists set hasher input prompt store scope scopes audience issuer "
+    "management santa sharing detector engine bucket family families sharingly vault".split()
+)
+#: before the word they make it a count, a cursor or a piece of grammar
+_BEFORE = frozenset(
+    "max min total num count prompt completion input output cached reasoning unexpected next page previous prev "
+    "continuation cursor stop special pad eos bos unk sep cls mask public per no without nb thinking audio text "
+    "syntax illegal missing expected pagination sync resume delta lock fencing idempotency client_request".split()
+)
+
+
+def _of_word(word: str) -> str | None:
+    kind = _KINDS.get(word)
+    if kind:
+        return kind
+    for ending in _ENDINGS:
+        if word.endswith(ending):
+            return _KINDS[ending]
+    return None
+
+
+def _of_pair(before: str, word: str) -> str | None:
+    if word in ("key", "keys") and before in _KEY_OF:
+        return "api_key"
+    if word == "code" and before in _CODE_OF:
+        return "oauth_code"
+    if word == "response" and before == "saml":
+        return "secret"
+    if word == "phrase" and before in ("pass", "seed", "recovery"):
+        return "password"
+    return None
+
+
+@lru_cache(maxsize=4096)
+def kind_of(key: str) -> str | None:
+    """The class of what `key` holds (`password`, `token`, ...), or None if it is no secret."""
+    words = [w.lower() for w in _WORD.findall(key[-200:])]
+    for at in range(len(words) - 1, -1, -1):
+        before = words[at - 1] if at else ""
+        kind = _of_word(words[at]) or _of_pair(before, words[at])
+        if kind is None and words[at] in ("pass", "auth") and at == len(words) - 1:
+            kind = "password" if words[at] == "pass" else "authorization"
+        if kind and not _is_about(words, at):
+            return kind
+    return None
+
+
+def _is_about(words: list[str], at: int) -> bool:
+    last = words[-1]
+    if at < len(words) - 1 and last in _ABOUT:
+        return True
+    return any(word in _BEFORE for word in words[:at])
+
+
+def is_secret_key(key: str) -> bool:
+    """Whether a value under `key` must not be shown, whatever it looks like."""
+    return kind_of(key) is not None

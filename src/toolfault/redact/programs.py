@@ -1,0 +1,136 @@
+"""Text of programs inside messages: SQL with its parameters, stack frames, command lines."""
+
+from __future__ import annotations
+
+import re
+
+from toolfault.redact.context import Span, Spans, View
+from toolfault.redact.values import looks_random, starts_remark, value_at
+
+_CONTINUES = re.compile(
+    r"(?:\r?\n|\\r\\n|\\n)(?:[ \t]+[^\s]|[ \t]*(?:FROM|WHERE|AND|OR|JOIN|LEFT|RIGHT|INNER|OUTER|SET|VALUES|ORDER|GROUP|HAVING|LIMIT|OFFSET|"
+    r"ON|RETURNING|UNION|SELECT|INSERT|UPDATE|DELETE|from|where|and|or|join|left|right|inner|set|values|order by|group by|limit|returning|union)\b|[ \t]*[()])"
+)
+_LINE = re.compile(r"[^\r\n\\]*(?:\\+(?:[^nr\r\n]|[nr][a-z])[^\r\n\\]*)*")
+_KEPT_TAIL = re.compile(r"\s*\(Background on this error at: [^)\n]*\)\s*\Z")
+
+
+def _end_of_line(data: str, at: int) -> int:
+    found = _LINE.match(data, at)
+    return found.end() if found else at
+
+
+def sql(view: View, start: int, end: int) -> Spans:
+    """A statement to the end of its last line; what follows it on the line are its parameters."""
+    at = _end_of_line(view.data, end)
+    for _ in range(200):
+        following = _CONTINUES.match(view.data, at, at + 200)
+        if not following:
+            break
+        at = _end_of_line(view.data, following.end())
+    tail = _KEPT_TAIL.search(view.data, max(start, at - 120), at)
+    yield Span(start, tail.start() if tail else at, "sql")
+
+
+def sql_bracket(view: View, start: int, end: int) -> Spans:
+    """SQLAlchemy's `[SQL: ...]` and `[parameters: ...]`, over several lines."""
+    found = re.compile(r"\]\s*(?:\r?\n|\\n|\(Background|\[|\"|'|\Z)").search(view.data, end, end + 16384)
+    yield Span(end, found.start() if found else min(len(view.data), end + 16384), "sql")
+
+
+_SPEAKS_SQL = re.compile(
+    r"\bsql|select |insert |update |delete |psycopg|statement|postgres|mysql|sqlite|query|\[redacted:sql|ora-\d|integrityerror|execute"
+)
+
+
+def sql_parameters(view: View, start: int, end: int) -> Spans:
+    """`params=(...)` beside a statement."""
+    around = view.low[max(0, start - 600) : start]
+    if _SPEAKS_SQL.search(around) and not view.data.startswith("[REDACTED", end - 1):
+        yield Span(end - 1, _end_of_line(view.data, end), "sql")
+
+
+_PLAIN_VALUE = re.compile(r"(?i)\d{1,12}|[0-9a-f]{8}-[0-9a-f-]{27}|\[REDACTED:\w+\]|null|true|false")
+
+
+def row_value(view: View, start: int, end: int) -> Spans:
+    """`Key (email)=(value)` and `Duplicate entry 'value' for key`: numbers and uuids stay."""
+    close = {"(": ")", "'": "'", '"': '"'}[view.data[end - 1]]
+    stop = view.data.find(close, end, end + 1000)
+    stop = stop if stop >= 0 else _end_of_line(view.data, end)
+    if not _PLAIN_VALUE.fullmatch(view.data[end:stop]):
+        yield Span(end, stop, "sql")
+
+
+def failing_row(view: View, start: int, end: int) -> Spans:
+    """`Failing row contains (...)`."""
+    if not view.data.startswith("[REDACTED", end):
+        yield Span(end, _end_of_line(view.data, end), "sql")
+
+
+_SOURCE = re.compile(r"(?:\r?\n|\\n)[ \t]{4,}[^\r\n]*(?:(?:\r?\n)[ \t]{4,}[~^ ]+)?")
+
+
+def python_frame(view: View, start: int, end: int) -> Spans:
+    """A frame's place and the source line below it."""
+    source = _SOURCE.match(view.data, end, end + 1000)
+    yield Span(start, source.end() if source else end, "stack")
+
+
+def short_password(view: View, start: int, end: int) -> Spans:
+    """`mysql -u root -phunter2`, `sshpass -p hunter2`: what `-p` means depends on the program."""
+    value = value_at(view.data, end)
+    if value and value.end > value.start and not view.data.startswith("[REDACTED", value.start):
+        text = view.data[value.start : value.end]
+        if not (view.data[end - 1] == " " and text.isdigit() and "sshpass" not in view.low[start:end]) and text[0] != "-":
+            yield Span(value.start, value.end, "password")
+
+
+def user_flag(view: View, start: int, end: int) -> Spans:
+    """`curl -u user:password`."""
+    value = value_at(view.data, end)
+    if value is None:
+        return
+    text = view.data[value.start : value.end][:400]
+    user, colon, password = text.partition(":")
+    if colon and password and not (user.isdigit() and password.isdigit()) and "[REDACTED" not in text:
+        yield Span(value.start, value.end, "credentials")
+
+
+def auth_pair(view: View, start: int, end: int) -> Spans:
+    """`auth=('user', 'password')`, `HTTPBasicAuth('user', 'password')`."""
+    if "[REDACTED" not in view.data[start:end]:
+        quote = min(i for i in (view.data.find("'", start, end), view.data.find('"', start, end)) if i >= 0)
+        yield Span(quote, end, "credentials")
+
+
+def positional(view: View, start: int, end: int) -> Spans:
+    """The word after a fixed phrase (`IDENTIFIED BY`, `requirepass`, netrc's `password`)."""
+    value = value_at(view.data, end)
+    if value is None or view.data.startswith("[REDACTED", value.start):
+        return
+    text = view.data[value.start : value.end][:400]
+    if text and (value.quoted or not starts_remark(text)):
+        yield Span(value.start, value.end, "password")
+
+
+_HEX_KEY = re.compile(r"[0-9a-f]{32}(?:[0-9a-f]{8})?")
+
+
+def datadog(view: View, start: int, end: int) -> Spans:
+    """Datadog's keys are plain hex: told by the name of the service and the word key beside them."""
+    around = view.low[max(0, start - 120) : end + 60]
+    if ("datadog" in around or "ddog" in around or "dd_" in around or "dd-" in around) and "key" in around:
+        yield Span(start, end, "datadog_key")
+
+
+def aws_secret(view: View, start: int, end: int) -> Spans:
+    """Forty characters of base64 near the word AWS or an access key id."""
+    text = view.data[start:end]
+    if len(text) != 40 or text.count("/") > 5 or not looks_random(text, 40):
+        return
+    if not (any(c.isupper() for c in text) and any(c.islower() for c in text) and any(c.isdigit() for c in text)):
+        return
+    around = view.low[max(0, start - 200) : end + 200]
+    if re.search(r"aws|akia|asia|secret|amazon|s3|\[redacted:aws_key\]", around):
+        yield Span(start, end, "aws_key")

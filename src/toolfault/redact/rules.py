@@ -1,0 +1,123 @@
+"""Rules as data: what can be told only by the words around it, and the table of all rules."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+from typing import NamedTuple
+
+from toolfault.redact import context, programs
+from toolfault.redact.context import Spans, View
+from toolfault.redact.tokens import TOKENS
+
+
+class Rule(NamedTuple):
+    """A locator, what must be in the text for it to hit, and what to hide around a hit."""
+
+    kind: str
+    keywords: tuple[str, ...]
+    pattern: str
+    find: Callable[[View, int, int], Spans] | None = None  # the whole hit
+    folded: bool = True  # against the text in lower case
+    is_message_only: bool = False  # a stack trace keeps its frames
+
+
+_STEMS = (
+    "pass", "pwd", "psw", "pword", "secret", "token", "key", "cred", "auth", "cookie", "sess", "sid", "sig", "jwt",
+    "otp", "pin", "cvv", "cvc", "ssn", "bearer", "csrf", "xsrf", "saml", "assertion", "verifier", "code",
+    "state", "kennwort", "senha", "contrase", "motdepasse", "mnemonic", "phrase", "masterauth", "nonce", "ticket",
+    "accessid", "pw",
+)  # fmt: skip
+_STEM = f"(?:{'|'.join(_STEMS)})[a-z0-9_.$\\x80-\\xff-]{{0,40}}"
+_QUOTE = r"(?:\\{0,4}[\"'`]|&quot;)?"
+_ASSIGN = (
+    _STEM + r"(?:"
+    + _QUOTE + r"(?:\\?\])?[ \t]{0,4}(?:=>|:=|={1,2}|:|->|\|)[ \t]{0,4}"  # key = value
+    + r"|\\{0,4}[\"'][ \t]{0,2},[ \t\r\n]{0,2}"  # ("key", value)
+    + r"|" + _QUOTE + r"[, \t\r\n]{1,40}" + _QUOTE + r"(?:value|val)" + _QUOTE + r"[ \t]{0,2}[:=][ \t]{0,2}"  # name: key, value: v
+    + r"|[\"'][ \t]{0,3}(?:\r?\n|\\r\\n){2}"  # multipart/form-data
+    + r")"
+)  # fmt: skip
+_PAIR_LITERAL = r"[ ]{0,2}(?:\\{0,2}\"[^\"\n]{0,200}\"|'[^'\n]{0,200}')"
+
+_SQL_UPPER = (
+    r"\b(?:SELECT[ \t\n][^;]{1,300}?[ \t\n]FROM[ \t\n]|INSERT[ \t]+(?:IGNORE[ \t]+)?INTO[ \t]|REPLACE[ \t]+INTO[ \t]|MERGE[ \t]+INTO[ \t]"
+    r"|UPDATE[ \t]+[^ \t\n]{1,100}[ \t\n]+SET[ \t\n]|DELETE[ \t]+FROM[ \t]+[^ \t\n]|(?:CREATE|ALTER)[ \t]+(?:USER|ROLE|LOGIN)[ \t]"
+    r"|(?:CREATE|ALTER)[ \t]+TABLE[ \t]+[^ \t\n(]{1,100}[ \t\n]*\(|DROP[ \t]+TABLE[ \t]+[^ \t\n]|SELECT[ \t]+[a-z_.]{1,60}\(|VALUES[ \t\n]*\("
+    r"|WHERE[ \t\n]+\\{0,2}[a-zA-Z_.\"`]{1,60}[ \t\n]*(?:[=<>!]|LIKE[ \t]|IN[ \t]*\()|WITH[ \t]+[a-z_]{1,60}[ \t]+AS[ \t]*\("
+    r"|EXEC(?:UTE)?[ \t]+[a-zA-Z_.]{1,60}[ \t]+[@'])"
+)
+_NAME = r"[a-z0-9_.\"`\[\]]{1,80}"
+_SQL_LOWER = (
+    r"\b(?:select[ \t\n]+(?:\*|count\(|distinct )[^;]{0,200}?[ \t\n]?from[ \t\n]"
+    r"|select[ \t\n][^;]{1,200}?[ \t\n]from[ \t\n]+" + _NAME + r"(?:[ \t]+(?:as[ \t]+)?[a-z]{1,3})?[ \t\n]+(?:where[ \t\n]+" + _NAME
+    + r"[ \t\n]*(?:[=<>!]|like[ \t]|in[ \t]*\(|is[ \t])|(?:inner |left |right |cross )?join[ \t]|order by[ \t]|group by[ \t]|limit[ \t][0-9:?$])"
+    r"|insert[ \t]+into[ \t]+" + _NAME + r"[ \t\n]*(?:\(|values)|update[ \t]+" + _NAME + r"[ \t\n]+set[ \t\n]+" + _NAME + r"[ \t]*="
+    r"|delete[ \t]+from[ \t]+" + _NAME + r"[ \t\n]+where[ \t])"
+)
+_PROGRAMS = r"(?:mysql|mysqldump|mysqladmin|mariadb|mariadb-dump|sshpass|7z|7za|unzip|zip|docker login|mongo|mongosh|mongodump|az login|plink|pscp|psexec)"
+_PORTS = "5432|5433|6432|6379|6380|9092|9093|3306|27017|9200|9300|5672|2379|8500|8200|11211|1433|1521|2181|26379|50051|8123|9042|7687"
+
+_AT_WORDS = ("pass", "secret", "token", "key", "credential", "pwd")
+CONTEXT: tuple[Rule, ...] = (
+    Rule("private_key", ("-begin ", "--begin"), r"-{4,5}begin [a-z0-9 ]{0,40}private key(?: block)?-{0,5}", context.private_key),
+    Rule("private_key", ("-end ",), r"-{4,5}end [a-z0-9 ]{0,40}private key(?: block)?-{0,5}", context.private_key_tail),
+    Rule("private_key", ("putty-user-key-file",), r"putty-user-key-file-[0-9]:[^\n]*(?:\n[^\n]*)*"),
+    Rule("credentials", ("://",), r"://[^ \t\r\n\"'<>`]{1,1000}@", context.userinfo),
+    Rule("credentials", ("://",), r"://:?[^ \t\r\n\"'<>`/@]{1,80}:[^ \t\r\n\"'<>`@]{1,300}@", context.userinfo),
+    Rule("credentials", ("@tcp(", "@unix(", "@("), r"[a-z0-9_.%+-]{1,64}:[^ \t\n\"'<>@]{1,200}@(?:tcp|unix)?\(", context.bare_userinfo),
+    Rule("credentials", ("@",), r"\b[a-z0-9_.%+-]{1,64}:[^ \t\n\"'<>@/:]{1,200}@[a-z0-9][a-z0-9.-]{1,200}(?::[0-9]{2,5}|/)", context.bare_userinfo),
+    Rule("credentials", ("jdbc:oracle", "sqlplus"), r"(?:jdbc:oracle:[a-z]{2,5}:|sqlplus +(?:-[a-z]+ +){0,3})[^ \t\n/\"'@]{1,80}/[^ \t\n\"'@]{1,200}@"),
+    Rule("secret", _STEMS, _ASSIGN, context.assignment),
+    Rule("secret", ("</",), r"(?:" + "|".join(_STEMS) + r")[a-z0-9_.-]{0,40}(?:[ \t\n][^<>]{0,200})?>", context.element),
+    Rule("secret", _STEMS, r"(?:" + "|".join(_STEMS) + r")[a-z0-9_.-]{0,40}[ \t]{1,3}", context.flag),
+    Rule("secret", _AT_WORDS, r"(?:" + "|".join(_AT_WORDS) + r")s?[\"']?(?:[ \t](?:provided|supplied|given|used|value|id))?(?:[ \t](?:is|was|of|by))?:?[ \t]{1,3}", context.prose),
+    Rule("bearer", ("bearer",), r"\bbearer(?:[ \t]{1,3}|%20|\+|:[ \t]?)", context.bearer),
+    Rule("basic_auth", ("basic",), r"\bbasic(?:[ \t]{1,3}|%20|\+|:[ \t]?)", context.basic),
+    Rule("cookie", ("<cookie ",), r"<cookie [^>\n]{1,4000}"),
+    Rule("credentials", ("auth",), r"auth(?:entication|_basic)?[\"']?[ ]?(?:[=:][ ]?)?(?:[a-z.]{1,40})?[(\[](?:login=|username=)?" + _PAIR_LITERAL + r",[ ]?(?:password=)?" + _PAIR_LITERAL, programs.auth_pair),
+    Rule("credentials", ("-u", "--user", "--proxy-user", "'--user'"), r"(?:[ \t\"'\[(]-u|--(?:proxy-)?user)(?:[\"'],)?[ =]?", programs.user_flag),
+    Rule("password", (" -p", "'-p"), r"\b" + _PROGRAMS + r"\b[^\n|;]{0,200}?[ \t'\"]-p(?:[\"'],)?[ =]?", programs.short_password),
+    Rule("password", (" -p'", " -p\""), r"[ \t]-p[\"'][^\"'\n]{1,200}[\"']"),
+    Rule("password", ("redis-cli", "ldapsearch", "ldapmodify", "ldapadd"), r"(?:redis-cli\b[^\n|;]{0,200}?[ \t](?:-a|--pass)|ldap(?:search|modify|add)\b[^\n|;]{0,200}?[ \t]-w)[ =]", programs.positional),
+    Rule("password", ("oauth2-bearer", "passin", "passout", "pass:"), r"(?:--oauth2-bearer[ =]|-pass(?:in|out)? pass:)", programs.positional),
+    Rule("password", ("identified by", "with password", "requirepass", "masterauth", "login ", "htpasswd"), r"(?:identified by(?: password)?|with (?:encrypted )?password|requirepass|masterauth|\blogin [^ \t\n]{1,80}[ \t\n]+password|htpasswd -b[a-z]* [^ \n]{1,80} [^ \n]{1,80})[ \t]{1,3}", programs.positional),
+    Rule("password", ("smbclient", "-u ", "%"), r"[ \t]-u [a-z0-9_.\\-]{1,60}%[^ \t\n\"']{1,200}", None),
+    Rule("datadog_key", ("datadog", "ddog", "dd_", "dd-"), r"\b[0-9a-f]{32}(?:[0-9a-f]{8})?\b", programs.datadog),
+    Rule("aws_key", ("aws", "akia", "asia", "secret", "amazon", "s3"), r"[A-Za-z0-9/+]{40,}", programs.aws_secret, folded=False),
+    Rule("email", ("@",), r"@(?:[a-z0-9\x80-\xff-]{1,63}\.){1,5}[a-z\x80-\xff]{2,24}", context.email),
+    Rule("card", tuple("0123456789"), r"\b[3456][0-9]{3}[0-9 .+_-]{8,19}[0-9]\b|\b2[2-7][0-9]{2}[0-9 .+_-]{8,19}[0-9]\b", context.card),
+    Rule("ip", ("10.", "172.", "192.168.", "169.254.", "100."), r"\b(?:10|172|192|169|100)\.[0-9]{1,3}\.[0-9]{1,3}\.[0-9]{1,3}", context.address_v4),
+    Rule("ip", ("fe8", "fe9", "fea", "feb", "fc", "fd"), r"\b(?:fe[89ab][0-9a-f]|f[cd][0-9a-f]{2}):[0-9a-f:]{1,40}(?:[0-9]{1,3}(?:\.[0-9]{1,3}){3})?", context.address_v6),
+    Rule("host", (".internal", ".local", ".corp", ".lan", ".intra", ".svc", ".priv", ".consul", ".home", ".int", ".vpn"), r"\.(?:internal|local|localdomain|localnet|corp|lan|intranet|intra|svc|private|priv|consul|home|int|vpn)\b", context.host),
+    Rule("host", ("internal.", "corp.", "intranet.", "intra.", "vpn.", "svc."), r"\b(?:internal|corp|intranet|intra|vpn|svc)\.[a-z0-9-]{1,63}\.[a-z]{2,}", context.host),
+    Rule("host", ("host", "server at", "enotfound", "eai_again", "lookup ", "resolve ", "server=", "source=", "addr"), r"(?:\bhost(?:name|addr)?[\"']?[ ]?[=:][ ]?|\bhost name |\bserver at |\b(?:server|data source|address|addr)[ ]?=[ ]?(?:tcp:)?|\b(?:enotfound|eai_again) |\blookup |\bresolve (?:host )?|\bunknown host:? )[\"'`]?", context.named_host),
+    Rule("host", ("://",), r"://(?:[^ \t\n/@\"']{1,300}@)?", context.named_host),
+    Rule("host", (":",), r"[a-z0-9]:(?:" + _PORTS + r")\b", context.port_host),
+    Rule("host", ("\\\\",), r"(?:[ \t\"'(=]|\A)\\\\(?:\\\\)?", context.named_host),
+    Rule("user", ("/home/", "/users/", "documents and settings"), r"/home/|/export/home/", context.home),
+    Rule("user", ("/users/",), r"/Users/", context.home, folded=False),
+    Rule("user", ("\\users\\", "/users/", "\\documents and"), r"(?:[a-z]:|\\)(?:\\{1,4}|/)(?:users|documents and settings)(?:\\{1,4}|/)", context.windows_home),
+    Rule("sql", ("select", "insert", "replace", "merge", "update", "delete", "create", "alter", "drop", "values", "where", "with ", "exec"), _SQL_UPPER, programs.sql, folded=False),
+    Rule("sql", ("select", "insert", "update", "delete"), _SQL_LOWER, programs.sql),
+    Rule("sql", ("line ",), r"\bLINE [0-9]{1,5}: ", programs.sql, folded=False),
+    Rule("sql", ("[sql:", "[parameters:", "[generated in"), r"\[(?:sql|parameters): ?", programs.sql_bracket),
+    Rule("sql", ("param", "bind"), r"\b(?:params|parameters|binds|bind variables|bind values|bindings|bound parameters)[\"']?[ ]?[=:]?[ ]?[\[({]", programs.sql_parameters),
+    Rule("sql", ("key (", "duplicate entry", "duplicate key value is"), r"(?:\bkey \([^)\n]{1,200}\)=\(|\bduplicate entry '|duplicate key value is \()", programs.row_value),
+    Rule("sql", ("failing row contains", "row contains"), r"row contains \(", programs.failing_row),
+    Rule("stack", ('file "', 'file \\"'), r"File \\{0,2}\"[^\"\n]{1,300}\", line [0-9]{1,7}(?:, in [^\r\n\\]{1,200})?", programs.python_frame, folded=False, is_message_only=True),
+    Rule("stack", (".java:", ".kt:", ".scala:", ".groovy:", "native method", "unknown source"), r"\bat [\w$.<>/@-]{3,300}\((?:[\w$ -]{1,100}\.(?:java|kt|scala|groovy|clj):[0-9]{1,7}|Native Method|Unknown Source)\)", None, folded=False, is_message_only=True),
+    Rule("stack", (".js:", ".ts:", ".mjs:", ".cjs:", ".tsx:", ".jsx:", "node:"), r"\bat (?:async )?(?:[\w$.<>\[\] ]{1,100} )?\(?(?:file://|node:|/|[A-Za-z]:\\|webpack|https?://)[^ \t\r\n()]{1,300}:[0-9]{1,7}:[0-9]{1,7}\)?", None, folded=False, is_message_only=True),
+    Rule("stack", (":line ",), r"\bat [\w.`<>\[\]+]{3,200}\([^)\n]{0,200}\) in [^\r\n]{1,300}?:line [0-9]{1,7}", None, folded=False, is_message_only=True),
+    Rule("stack", (".go:",), r"(?:[\w./*()-]{1,200}\([^)\n]{0,200}\)\r?\n)?[ \t]*[\w./@-]{1,200}\.go:[0-9]{1,7} \+0x[0-9a-f]+", None, folded=False, is_message_only=True),
+    Rule("stack", (".rb:",), r"[\w./-]{1,200}\.rb:[0-9]{1,7}:in [`'][^'\n]{1,100}'", None, folded=False, is_message_only=True),
+    Rule("stack", (".php(",), r"#[0-9]{1,4} [^ \t\r\n(]{1,200}\([0-9]{1,7}\): [^\r\n\\]{1,300}", None, folded=False, is_message_only=True),
+    Rule("stack", (".rs:",), r"\bat [\w./-]{1,200}\.rs:[0-9]{1,7}(?::[0-9]{1,7})?", None, folded=False, is_message_only=True),
+)  # fmt: skip
+
+
+@cache
+def all_rules() -> tuple[Rule, ...]:
+    """Tokens first: where two rules hide the same characters, the first one names the class."""
+    tokens = (Rule(kind, words, pattern, None, folded=False) for kind, words, pattern in TOKENS)
+    return (*tokens, *CONTEXT)

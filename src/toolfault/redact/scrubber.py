@@ -1,0 +1,155 @@
+"""The scan: every rule over every view of the text, again and again until nothing is found."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from toolfault.redact.context import Span, View, decode_base64
+from toolfault.redact.engines import Engine, Search
+from toolfault.redact.rules import all_rules
+from toolfault.redact.views import unescape
+
+#: Hits of one rule in one text. Text behind more of them is dropped: hostile, and too long to be kept.
+MAX_HITS = 1000
+#: A replacement may complete what was no secret before; four passes settle every known case.
+MAX_PASSES = 6
+
+_BLOB = r"[A-Za-z0-9+/_-]{16,}={0,2}"
+_REPLACEMENT = re.compile(r"\[REDACTED:(\w{1,40})\]", re.ASCII)
+_PLAIN = re.compile(r"[0-9a-fA-F-]*|[a-z]*|[A-Z]?[a-z]+")
+_PARTS = re.compile(r"[/_-]")
+
+
+class NotSettledError(Exception):
+    """The replacements keep making new matches."""
+
+
+class Scrubber:
+    """All rules compiled for one engine."""
+
+    def __init__(self, engine: Engine, *, keeps_frames: bool = False) -> None:
+        self._rules = [r for r in all_rules() if not (keeps_frames and r.is_message_only)]
+        self._searches: dict[int, Search] = {}
+        self._engine = engine
+        words: dict[str, list[int]] = {}
+        for number, rule in enumerate(self._rules):
+            for word in dict.fromkeys(rule.keywords):
+                words.setdefault(word, []).append(number)
+        self._by_word = list(words.values())
+        self._keywords = engine.keywords(words)
+        self._blob = engine.compile(_BLOB)
+
+    def scrub(self, text: str) -> str:
+        """`text` with every secret replaced by its class; scrubbing the result changes nothing."""
+        raw = text.encode("utf-8", "surrogatepass")
+        data = raw.decode("latin-1")
+        for _ in range(MAX_PASSES):
+            spans = list(self._spans(data, raw, depth=0))
+            if not spans:
+                return raw.decode("utf-8", "surrogatepass")
+            data = _replace(data, spans)
+            raw = data.encode("latin-1")
+        raise NotSettledError
+
+    def _spans(self, data: str, raw: bytes, depth: int) -> Iterator[Span]:
+        if "[REDACTED:" in data:  # "[REDACTED:token]: x" is no token: the names of classes say nothing
+            data = _REPLACEMENT.sub(lambda found: f"[REDACTED:{'#' * len(found[1])}]", data)
+            raw = data.encode("latin-1")
+        yield from self._found(data, raw)
+        yield from self._encoded(data, raw)
+        decoded = unescape(data)
+        if decoded is None:
+            return
+        if decoded.is_cut:
+            yield Span(decoded.starts[-1], len(data), "excess")
+        inner = decoded.text.encode("latin-1")
+        found = self._spans(decoded.text, inner, depth + 1) if depth < 2 else self._found(decoded.text, inner)
+        for span in found:
+            yield Span(decoded.starts[span.start], decoded.starts[span.end], span.kind)
+
+    def _found(self, data: str, raw: bytes) -> Iterator[Span]:
+        folded = raw.lower()
+        view = View(data, folded.decode("latin-1"))
+        numbers: set[int] = set()
+        for word in self._keywords(view.low, folded):
+            numbers.update(self._by_word[word])
+        for number in sorted(numbers):
+            yield from self._hits(number, view, raw, folded)
+
+    def _hits(self, number: int, view: View, raw: bytes, folded: bytes) -> Iterator[Span]:
+        rule = self._rules[number]
+        search = self._searches.get(number)
+        if search is None:
+            search = self._searches[number] = self._engine.compile(rule.pattern)
+        text, source = (view.low, folded) if rule.folded else (view.data, raw)
+        at = 0
+        for _ in range(MAX_HITS):
+            hit = search(text, source, at)
+            if hit is None:
+                return
+            start, at = hit
+            if rule.find is None:
+                yield Span(start, at, rule.kind)
+                continue
+            for span in rule.find(view, start, at):
+                if span.end > span.start and not view.data.startswith("[REDACTED:", span.start):
+                    yield span
+                    at = max(at, span.end)
+        yield Span(at, len(view.data), "excess")
+
+    def _encoded(self, data: str, raw: bytes) -> Iterator[Span]:
+        """Base64 that hides what would be hidden in plain."""
+        at = 0
+        for _ in range(MAX_HITS):
+            hit = self._blob(data, raw, at)
+            if hit is None:
+                return
+            start, at = hit
+            blob = data[start : min(at, start + 4096)]
+            if _PLAIN.fullmatch(blob):
+                continue
+            for part in (blob, *_PARTS.split(blob)):
+                inner = decode_base64(part) if len(part) >= 12 else None
+                if inner and self._is_secret(inner):
+                    yield Span(start, at, "encoded")
+                    break
+        yield Span(at, len(data), "excess")
+
+    def _is_secret(self, inner: str) -> bool:
+        return next(self._found(inner, inner.encode("latin-1")), None) is not None
+
+
+def _replace(data: str, spans: list[Span]) -> str:
+    """Overlapping spans become one, named after the first and widest, of equal ones after the first rule."""
+    pieces: list[str] = []
+    at = 0
+    for start, end, kind in _merged(sorted((_on_characters(data, s) for s in spans), key=_order)):
+        pieces += (data[at:start], f"[REDACTED:{kind}]")
+        at = end
+    return "".join((*pieces, data[at:]))
+
+
+def _order(span: Span) -> tuple[int, int]:
+    return span.start, -span.end
+
+
+def _on_characters(data: str, span: Span) -> Span:
+    """`span` widened so that no UTF-8 sequence is torn."""
+    start, end = span.start, span.end
+    while start > 0 and "\x80" <= data[start : start + 1] < "\xc0":
+        start -= 1
+    while end < len(data) and "\x80" <= data[end] < "\xc0":
+        end += 1
+    return Span(start, end, span.kind)
+
+
+def _merged(spans: list[Span]) -> Iterator[Span]:
+    current = spans[0]
+    for span in spans[1:]:
+        if span.start < current.end:
+            current = current._replace(end=max(current.end, span.end))
+        else:
+            yield current
+            current = span
+    yield current

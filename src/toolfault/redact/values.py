@@ -1,0 +1,174 @@
+"""Where the value after a secret's name ends, and whether it is a value at all.
+
+Shared by both engines: what runs here is Python's `re` on a bounded window, so that RE2 and `re` cannot differ.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+from toolfault.redact.keys import kind_of
+
+#: How far a value is read. Longer ones are hidden to their end, found by one forward search.
+WINDOW = 4096
+
+
+class Value(NamedTuple):
+    """A value and how it was written."""
+
+    start: int
+    end: int
+    quoted: bool
+
+
+_PREFIX = re.compile(r"(?:[A-Za-z_][A-Za-z_.]{0,40}\()?(?:\\{0,4}[brfu])?(\\{0,4}(?:\"\"\"|'''|[\"'`]|&quot;|&#39;))")
+_WRAPPER = re.compile(r"(?:SecretStr|SecretBytes|Secret|str|bytes|Masked|Sensitive)\(")
+_BARE_END = re.compile(r"[\s\"'<>`]")
+_ESCAPED_END = re.compile(r"\\+[\"'nrt`]")
+#: a following key shows that the separator before it was one, and not part of the value
+_NEXT_KEY = re.compile(r"[,;&)|][ \t]{0,3}[\"']?[A-Za-z_][\w .-]{0,40}[\"']?\]?[=:]|&amp;")
+_BLOCK = re.compile(r"[|>][+-]?[ \t]*\r?\n((?:[ \t]+[^\n]*\n?)+)")
+_LONG_END = re.compile(r"[\s\"'<>`]")
+_CLOSERS = ")]},;:."
+
+NULLISH = re.compile(
+    r"(?i)(?:none|null|nil|undefined|nan|true|false|yes|no|n/?a|empty|unset|not[ _-]?set|on|off|0|1|-|\.{2,}|\?"
+    r"|\*{2,}|x{4,}|#{3,}|•+|<[^<>\n]{0,40}>|\[(?:redacted|filtered|hidden|masked|secret|removed|scrubbed)[^\]\n]{0,40}\]"
+    r"|\(?(?:redacted|filtered|hidden|masked|removed|scrubbed)\)?|\$\{[^}\n]{0,80}\}?|\$\([^)\n]{0,80}\)?|\$[A-Za-z_]\w{0,60}|\{\{[^}\n]{0,80}(?:\}\})?"
+    r"|\{[\w.]{0,40}\}|%\(?[\w.]{0,40}\)?[sdr]|:[a-z_]\w{0,40}|str|string|int|integer|bytes|bool|boolean|number|object|array|any|optional.{0,40}|"
+    r"secretstr|env(?:iron)?[\[.(].{0,80}|os\.environ.{0,80}|os\.getenv.{0,80}|getenv.{0,80}|process\.env.{0,80}|vault:.{0,80}|arn:aws:.{0,200})?"
+)
+#: words that begin a remark about a secret where a secret could stand
+REMARK = frozenset(
+    "a an and are at as bad be because but by can cannot can't check contains could denied does doesn't "
+    "deprecated disabled does enter exceeded exceeds expected expiration expired expires failed failure field fields for format from "
+    "got has have header if illegal in incorrect input invalid invalidated is isn't it lacks length limit "
+    "malformed maximum may minimum mismatch mismatched missing must needs needed no not of only or parameter parse please "
+    "provide provided reached read rejected request required requires reset refresh refreshed revoked rotated "
+    "should the this to too unauthorized unexpected unknown unsupported unauthenticated unavailable use used uses using validation value values was "
+    "were when while will with without wrong you your absent blank denied error ok okay valid verified accepted "
+    "string type int bool optional include omit same-origin needed ignored generated created updated changed sent "
+    "passed default present configured unset none null count usage used limit per remaining basic bearer digest ntlm "
+    "negotiate oauth oauth2 ldap saml sasl plain kerberos hmac anonymous disabled enabled auto auth authentication "
+    "authorization credentials password token tokens secret key keys scheme page screen form account user login".split()
+)
+_HEX_ID = re.compile(r"(?i)[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}|[0-9a-f]{16}|[0-9a-f]{32}|[0-9a-f]{40}|[0-9a-f]{64}")
+_WORDS = re.compile(r"[A-Za-z']+")
+
+
+def value_at(data: str, at: int) -> Value | None:
+    """The value that begins at `at`, the character after the separator; read for `WINDOW` characters."""
+    limit = min(len(data), at + WINDOW)
+    block = _BLOCK.match(data, at, limit)
+    if block:
+        return Value(block.start(1), block.end(1), quoted=True)
+    opened = _PREFIX.match(data, at, min(limit, at + 120))
+    if opened:
+        return Value(opened.end(), _closing(data, opened.end(), limit, opened[1]), quoted=True)
+    wrapper = _WRAPPER.match(data, at, min(limit, at + 20))
+    if wrapper:
+        at = wrapper.end()
+    if data[at : at + 1] in ("[", "(", "{"):
+        return _container(data, at, limit)
+    end = _bare_end(data, at, limit)
+    return Value(at, end, quoted=False) if end > at else None
+
+
+def whole(data: str, value: Value) -> Value:
+    """`value` to its real end, where the window ended first."""
+    if value.end - value.start < WINDOW - 200:
+        return value
+    found = _LONG_END.search(data, value.end)
+    return value._replace(end=found.start() if found else len(data))
+
+
+def _closing(data: str, at: int, limit: int, opener: str) -> int:
+    """The index of the quote that closes `opener`; without one, the end of the line or of the window."""
+    close = data.find(opener, at, limit)
+    while close >= 0 and len(opener) == 1 and _is_escaped(data, at, close):
+        close = data.find(opener, close + 1, limit)
+    if close >= 0:
+        return close
+    line = data.find("\n", at, limit)
+    return line if line >= 0 else limit
+
+
+def _is_escaped(data: str, start: int, at: int) -> bool:
+    slashes = 0
+    while at - 1 - slashes >= start and data[at - 1 - slashes] == "\\" and slashes < 64:
+        slashes += 1
+    return slashes % 2 == 1
+
+
+def _container(data: str, at: int, limit: int) -> Value | None:
+    """A list of quoted strings, or `{...}` of ODBC; mappings are left to their own keys."""
+    close = {"[": "]", "(": ")", "{": "}"}[data[at]]
+    end = data.find(close, at, limit)
+    inner = data[at + 1 : end if end >= 0 else limit]
+    if data[at] == "{" and (not inner or ":" in inner or "=" in inner or "{" in inner):
+        return None
+    if data[at] != "{" and inner[:1] not in ("'", '"'):
+        return None
+    return Value(at + 1, at + 1 + len(inner), quoted=True)
+
+
+def _bare_end(data: str, at: int, limit: int) -> int:
+    found = _BARE_END.search(data, at, limit)
+    end = found.start() if found else limit
+    for separator in (_ESCAPED_END, _NEXT_KEY):
+        cut = separator.search(data, at, min(len(data), end + 44))
+        if cut and cut.start() < end:
+            end = cut.start()
+    while end > at and data[end - 1] in _CLOSERS:
+        end -= 1
+    return end
+
+
+def is_remark(value: str) -> bool:
+    """Whether `value` speaks about a secret ("must be at least 12 characters") instead of being one."""
+    stripped = value.strip().strip(".,:;!'\"`\\")
+    if NULLISH.fullmatch(stripped):
+        return True
+    words = _WORDS.findall(stripped[:200])
+    return len(stripped.split()) > 2 and bool({w.lower() for w in words} & REMARK)
+
+
+def starts_remark(word: str) -> bool:
+    """Whether a bare word after a separator begins a remark."""
+    bare = word.strip(".,:;!?()[]").lower()
+    return bare in REMARK or bool(NULLISH.fullmatch(bare))
+
+
+def looks_random(value: str, least: int = 8) -> bool:
+    """Letters and digits mixed as a generator mixes them; not a uuid, a trace id, a sha or a number."""
+    if len(value) < least or _HEX_ID.fullmatch(value) or " " in value:
+        return False
+    has_digit = any(c.isdigit() for c in value)
+    has_letter = any(c.isalpha() for c in value)
+    mixed = any(c.islower() for c in value) and any(c.isupper() for c in value)
+    return (has_digit and has_letter) or (mixed and len(value) >= 20)
+
+
+def is_secret(key: str, value: str, *, quoted: bool) -> str | None:
+    """The class to print in the value's place, or None if there is nothing to hide."""
+    kind = kind_of(key)
+    if kind is None or "[REDACTED:" in value[:400] and not _hides(value) or is_remark(value):
+        return None
+    if not quoted and starts_remark(value):
+        return None
+    if kind == "pin":
+        return "secret" if value.strip().isdigit() or looks_random(value, 4) else None
+    if kind == "token" and value.isdigit() and len(value) < 6:
+        return None
+    if kind == "password" and key.lower() == "pass" and value.isdigit() and len(value) < 5:
+        return None
+    if kind == "password" and key.lower() in ("pwd", "oldpwd") and value[:1] in ("/", "~"):
+        return None
+    return kind
+
+
+def _hides(value: str) -> bool:
+    """Whether anything but replacements and scheme words is left in `value`."""
+    left = re.sub(r"\[REDACTED:\w+\]", "", value)
+    return any(len(word) > 3 and word.lower() not in REMARK for word in re.findall(r"[\w+/=-]+", left))

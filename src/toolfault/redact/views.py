@@ -1,0 +1,61 @@
+"""Texts behind the text: percent, backslash and entity escapes undone, base64 decoded.
+
+A decoded view remembers where each of its characters came from, so that what is found in it is hidden in the
+original.
+"""
+
+from __future__ import annotations
+
+import html
+import re
+from typing import NamedTuple
+
+_ESCAPE = re.compile(
+    r"%[0-9A-Fa-f]{2}|\\+u00[0-9A-Fa-f]{2}|\\+x[0-9A-Fa-f]{2}|&(?:#\d{1,4}|#[xX][0-9A-Fa-f]{1,3}|quot|amp|lt|gt|apos|nbsp);|\\+[nrt\"'/\\]"
+)
+_CONTROL = {"n": "\n", "r": "\r", "t": "\t"}
+#: escapes undone in one text; what lies behind more of them is cut off
+MAX_ESCAPES = 5000
+
+
+class Decoded(NamedTuple):
+    """A text without its escapes; `starts[i]` is where its character i began, with the end at last."""
+
+    text: str
+    starts: list[int]
+    is_cut: bool  # more escapes than are undone
+
+
+def unescape(data: str) -> Decoded | None:
+    """`data` with its escapes undone, or None if it has none."""
+    if "%" not in data and "\\" not in data and "&" not in data:
+        return None
+    pieces: list[str] = []
+    starts: list[int] = []
+    at = count = 0
+    for found in _ESCAPE.finditer(data):
+        count += 1
+        if count > MAX_ESCAPES:
+            break
+        starts.extend(range(at, found.start() + 1))
+        pieces += (data[at : found.start()], _plain(found[0]))
+        at = found.end()
+    if not count:
+        return None
+    is_cut = count > MAX_ESCAPES
+    rest = len(data) if not is_cut else at
+    starts.extend(range(at, rest + 1))
+    pieces.append(data[at:rest])
+    return Decoded("".join(pieces), starts, is_cut)
+
+
+def _plain(escape: str) -> str:
+    """The one character an escape stands for."""
+    if escape[0] == "%":
+        return chr(int(escape[1:], 16))
+    if escape[0] == "&":
+        return (html.unescape(escape).encode("latin-1", "replace").decode("latin-1") + "?")[0]
+    bare = escape.lstrip("\\")
+    if len(bare) > 1:
+        return chr(int(bare[1:], 16))
+    return _CONTROL.get(bare, bare or "\\")
