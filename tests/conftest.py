@@ -8,7 +8,14 @@ from pathlib import Path
 
 import psycopg
 import pytest
+from opentelemetry.sdk._logs import LoggerProvider
+from opentelemetry.sdk._logs.export import InMemoryLogRecordExporter, SimpleLogRecordProcessor
+from opentelemetry.sdk.trace import TracerProvider
+from opentelemetry.sdk.trace.export import SimpleSpanProcessor
+from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
+from toolfault import budget
+from toolfault.instrument import events, spans
 from toolfault.store import partitions, schema
 from toolfault.store.embedded import EmbeddedPostgres
 
@@ -69,3 +76,49 @@ def _fresh(postgres, origin):
 
 def _named(url, name):
     return f"{url.rpartition('/')[0]}/{name}"
+
+
+@pytest.fixture(autouse=True)
+def _fresh_budget():
+    """Calls outside of a run share one count per process; no test begins with another's."""
+    yield
+    budget._in_process.clear()
+
+
+@pytest.fixture
+def exported():
+    """Everything the library exports while the test runs: `.spans` and `.events`, as SDK objects."""
+    spans_out, events_out = InMemorySpanExporter(), InMemoryLogRecordExporter()
+    tracer_provider, logger_provider = TracerProvider(), LoggerProvider()
+    tracer_provider.add_span_processor(SimpleSpanProcessor(spans_out))
+    logger_provider.add_log_record_processor(SimpleLogRecordProcessor(events_out))
+    spans.use_provider(tracer_provider)
+    events.use_provider(logger_provider)
+    yield Exported(spans_out, events_out, tracer_provider, logger_provider)
+    spans.use_provider(None)
+    events.use_provider(None)
+    tracer_provider.shutdown()
+    logger_provider.shutdown()
+
+
+class Exported:
+    def __init__(self, spans_out, events_out, tracer_provider, logger_provider):
+        self._spans, self._events = spans_out, events_out
+        self.tracer_provider, self.logger_provider = tracer_provider, logger_provider
+
+    @property
+    def spans(self):
+        return self._spans.get_finished_spans()
+
+    @property
+    def events(self):
+        return [data.log_record for data in self._events.get_finished_logs()]
+
+    def named(self, name):
+        return [event for event in self.events if event.event_name == name]
+
+    def everything(self):
+        """All that left, as the text an eavesdropper would search."""
+        return "\n".join(
+            [span.to_json() for span in self.spans] + [repr(vars(e)) for e in self.events]
+        )

@@ -1,0 +1,437 @@
+"""The guard around every kind of function, and what its caller gets."""
+
+import asyncio
+import inspect
+import time
+from datetime import date
+
+import pytest
+
+import toolfault
+from toolfault import (
+    ToolArgumentValidationError,
+    ToolErrorMap,
+    ToolFailure,
+    ToolNotPermittedError,
+    ToolRefusal,
+    ToolResultError,
+    guard,
+)
+from toolfault.testing import assert_envelope, capture_tool_errors
+
+
+def test_a_success_is_wrapped_and_a_plain_result_where_errors_are_raised():
+    assert guard("t")(lambda: [1])() == {"status": "ok", "output": [1]}
+    assert guard("t", on_error="raise")(lambda: [1])() == [1]
+
+
+def test_the_worked_example_of_a_meeting_that_is_booked_at_last():
+    answers = iter([503, 503, 200])
+
+    @guard("book_meeting")
+    def book_meeting(day: str, slot: str):
+        try:
+            date.fromisoformat(day)
+        except ValueError:
+            raise ToolArgumentValidationError(
+                "book_meeting", "bad_date", field="date",
+                message="date must be an ISO-8601 calendar date such as 2026-10-06",
+            ) from None  # fmt: skip
+        if next(answers) == 503:
+            raise ToolFailure("book_meeting", "calendar_unavailable", transient=True)
+        return {"day": day, "slot": slot}
+
+    with toolfault.run("conversation-1"):
+        assert book_meeting("next Tuesday", "10:00") == {
+            "status": "error",
+            "error": {
+                "code": "INVALID_ARGUMENT",
+                "reason": "bad_date",
+                "field": "date",
+                "message": "date must be an ISO-8601 calendar date such as 2026-10-06",
+                "action": "fix_arguments",
+                "retryable": True,
+            },
+        }
+        first = book_meeting("2026-10-06", "10:00")
+        assert_envelope(first, code="UNAVAILABLE", action="retry_later", retryable=True)
+        second = book_meeting("2026-10-06", "10:00")
+        assert_envelope(second, code="UNAVAILABLE", action="stop_and_tell_user", retryable=False)
+        assert "failed 2 times in a row" in second["error"]["message"]
+        assert_envelope(book_meeting("2026-10-06", "10:00"), status="ok")
+
+
+def test_the_tool_stays_callable_past_its_budget_and_a_success_resets_it():
+    fail = [True, True, True, False, True]
+
+    @guard("flaky")
+    def flaky():
+        if fail.pop(0):
+            raise ToolFailure("flaky", "down", transient=True)
+
+    with toolfault.run("c"):
+        told = [flaky() for _ in range(5)]
+    actions = [answer.get("error", {}).get("action") for answer in told]
+    stop = "stop_and_tell_user"
+    assert actions == ["retry_later", stop, stop, None, "retry_later"]
+
+
+def test_an_exception_nobody_typed_is_internal_and_says_nothing_of_itself():
+    @guard("t")
+    def broken():
+        raise KeyError("customer 4711")
+
+    answer = broken()
+    assert_envelope(answer, code="INTERNAL", reason="unmapped_failure", action="stop_and_tell_user")
+    assert "4711" not in str(answer)
+    assert "KeyError" not in str(answer)
+
+
+def test_where_errors_are_raised_the_typed_one_is_and_its_cause_stays_out_of_tracebacks():
+    @guard("t", on_error="raise")
+    def broken():
+        raise KeyError("customer 4711")
+
+    with pytest.raises(ToolFailure) as raised:
+        broken()
+    assert raised.value.reason == "unmapped_failure"
+    assert isinstance(raised.value.raw_error, KeyError)
+    assert raised.value.__cause__ is None
+    assert raised.value.__suppress_context__
+
+
+@pytest.mark.parametrize("on_error", ["envelope", "raise"])
+def test_a_refusal_is_data_in_every_mode(on_error):
+    @guard("cancel", on_error=on_error)
+    def cancel():
+        raise ToolRefusal("cancel", "booking_not_cancellable", "This fare is non-refundable.")
+
+    assert cancel()["status"] == "declined"
+
+
+def test_a_policy_denial_inside_the_body_stops_the_model():
+    @guard("delete")
+    def delete():
+        raise ToolNotPermittedError("delete")
+
+    assert_envelope(delete(), code="PERMISSION_DENIED", action="stop_and_tell_user")
+
+
+def test_a_result_that_may_not_enter_the_run_was_applied_all_the_same():
+    def positive(result):
+        if result < 0:
+            raise ValueError(f"negative: {result}")
+
+    @guard("pay", check=positive)
+    def pay(amount):
+        return amount
+
+    assert pay(1) == {"status": "ok", "output": 1}
+    with capture_tool_errors() as reported:
+        assert_envelope(pay(-1), code="INTERNAL", reason="invalid_result")
+    assert reported.only().effect == "applied"
+    assert reported.only().exception_type == "ValueError"
+
+
+def test_cancellation_passes_through_and_is_reported_as_cancelled():
+    @guard("t")
+    def interrupted():
+        raise KeyboardInterrupt
+
+    with capture_tool_errors() as reported, pytest.raises(KeyboardInterrupt):
+        interrupted()
+    assert [(c.outcome, c.effect, c.code) for c in reported.calls] == [
+        ("cancelled", "unknown", None)
+    ]
+
+
+async def test_a_cancelled_task_is_cancelled_and_counted_so():
+    @guard("t")
+    async def slow():
+        await asyncio.sleep(60)
+
+    with capture_tool_errors() as reported:
+        task = asyncio.create_task(slow())
+        await asyncio.sleep(0)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+    assert [call.outcome for call in reported.calls] == ["cancelled"]
+
+
+async def test_an_async_tool_outruns_its_time():
+    @guard("t", timeout=0.01)
+    async def slow():
+        await asyncio.sleep(60)
+
+    with capture_tool_errors() as reported:
+        assert_envelope(await slow(), code="UNAVAILABLE", action="check_before_retry")
+    assert (reported.only().outcome, reported.only().effect) == ("timed_out", "unknown")
+
+
+async def test_a_time_out_of_the_body_itself_is_told_the_same():
+    @guard("t", timeout=60, writes=False)
+    async def slow():
+        raise TimeoutError
+
+    assert_envelope(await slow(), code="UNAVAILABLE", action="retry_later")
+
+
+def test_a_timeout_for_a_sync_function_is_refused_with_what_to_do():
+    with pytest.raises(ValueError, match=r"cannot be stopped\. Make it async, or give its HTTP"):
+        guard("t", timeout=1)(lambda: None)
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        ({"on_error": "explode"}, "write 'envelope' or 'raise'"),
+        ({"max_attempts": 0}, "give 1 or more"),
+        ({"budget_limit": 0}, "give 1 or more"),
+    ],
+)
+def test_an_option_that_does_not_fit_is_said(options, told):
+    with pytest.raises(ValueError, match=told):
+        guard("t", **options)
+
+
+def test_a_guard_without_a_name_says_how_it_is_written():
+    with pytest.raises(ValueError, match=r'write @guard\("book_meeting"\)'):
+        guard(lambda: None)
+
+
+def test_signature_docstring_and_annotations_stay_for_the_framework():
+    def book(day: str, slot: str = "10:00") -> dict[str, str]:
+        """Book a meeting."""
+
+    for function in (book, _as_async(book)):
+        guarded = guard("book")(function)
+        assert inspect.signature(guarded) == inspect.signature(function)
+        assert guarded.__doc__ == "Book a meeting."
+        assert guarded.__annotations__ == function.__annotations__
+        assert guarded.__name__ == "book"
+        assert inspect.iscoroutinefunction(guarded) == inspect.iscoroutinefunction(function)
+
+
+def _as_async(function):
+    async def book(day: str, slot: str = "10:00") -> dict[str, str]:
+        """Book a meeting."""
+
+    return book
+
+
+def test_methods_are_guarded_too():
+    class Calendar:
+        @guard("book")
+        def book(self, day):
+            return day
+
+        @staticmethod
+        @guard("ping")
+        def ping():
+            return "pong"
+
+    assert Calendar().book("monday") == {"status": "ok", "output": "monday"}
+    assert Calendar.ping() == {"status": "ok", "output": "pong"}
+
+
+async def test_a_sync_function_that_returns_something_to_await_is_guarded_to_its_end():
+    @guard("t")
+    def later(*, fail):
+        async def body():
+            await asyncio.sleep(0)
+            if fail:
+                raise KeyError
+            return 1
+
+        return body()
+
+    with capture_tool_errors() as reported:
+        assert await later(fail=False) == {"status": "ok", "output": 1}
+        assert_envelope(await later(fail=True), code="INTERNAL")
+    assert [call.outcome for call in reported.calls] == ["ok", "failed"]
+
+
+def test_a_stream_passes_and_a_failure_ends_it_with_its_envelope():
+    @guard("rows")
+    def rows(*, fail):
+        yield 1
+        yield 2
+        if fail:
+            raise KeyError
+
+    with capture_tool_errors() as reported:
+        assert list(rows(fail=False)) == [1, 2]
+        one, two, last = rows(fail=True)
+    assert (one, two) == (1, 2)
+    assert_envelope(last, code="INTERNAL")
+    assert [call.outcome for call in reported.calls] == ["ok", "failed"]
+
+
+async def test_an_async_stream_passes_and_a_failure_ends_it_with_its_envelope():
+    @guard("rows")
+    async def rows(*, fail):
+        yield 1
+        if fail:
+            raise KeyError
+
+    assert [item async for item in rows(fail=False)] == [1]
+    one, last = [item async for item in rows(fail=True)]
+    assert one == 1
+    assert_envelope(last, code="INTERNAL")
+
+
+def test_a_stream_its_reader_leaves_is_cancelled_and_closed():
+    closed = []
+
+    @guard("rows")
+    def rows():
+        try:
+            yield 1
+            yield 2
+        finally:
+            closed.append(True)
+
+    with capture_tool_errors() as reported:
+        stream = rows()
+        next(stream)
+        stream.close()
+    assert closed == [True]
+    assert [call.outcome for call in reported.calls] == ["cancelled"]
+
+
+def test_between_two_items_of_a_stream_its_reader_is_outside_of_the_call():
+    @guard("rows")
+    def rows():
+        yield toolfault.instrument.current.current_call().tool
+
+    stream = rows()
+    assert next(stream) == "rows"
+    assert toolfault.instrument.current.current_call() is None
+    stream.close()
+
+
+class TestRetries:
+    """The loop that repeats by itself."""
+
+    @pytest.fixture(autouse=True)
+    def waits(self, monkeypatch):
+        waits = []
+        monkeypatch.setattr(time, "sleep", waits.append)
+        return waits
+
+    def failing(self, *errors, **options):
+        left = list(errors)
+
+        @guard("t", max_attempts=5, **options)
+        def tool():
+            if left:
+                raise left.pop(0)
+            return "done"
+
+        return tool
+
+    def test_a_transient_failure_is_repeated_and_the_waits_grow(self, waits):
+        tool = self.failing(*[ToolFailure("t", "down", transient=True)] * 4)
+        with capture_tool_errors() as reported:
+            assert tool() == {"status": "ok", "output": "done"}
+        assert len(reported.calls) == 1
+        assert [a.number for a in reported.calls[0].attempts] == [1, 2, 3, 4, 5]
+        assert [round(a.waited, 6) for a in reported.calls[0].attempts[1:]] == [
+            round(wait, 6) for wait in waits
+        ]
+        for wait, step in zip(waits, [0.5, 1, 2, 4], strict=True):
+            assert step / 2 <= wait <= step
+
+    def test_retry_after_is_honoured(self, waits):
+        self.failing(ToolFailure("t", "busy", transient=True, retry_after=7))()
+        assert waits == [7]
+
+    def test_a_permanent_failure_and_a_refusal_are_not_repeated(self, waits):
+        assert self.failing(ToolFailure("t", "gone", code="NOT_FOUND"))()["status"] == "error"
+        assert self.failing(ToolRefusal("t", "taken", "Taken."))()["status"] == "declined"
+        assert waits == []
+
+    def test_an_untyped_exception_is_repeated_only_where_that_is_harmless(self, waits):
+        assert self.failing(KeyError())()["status"] == "error"
+        assert waits == []
+        assert self.failing(KeyError(), idempotent=True)()["status"] == "ok"
+        assert self.failing(KeyError(), writes=False)()["status"] == "ok"
+        assert len(waits) == 2
+
+    def test_attempts_end_at_their_maximum(self, waits):
+        answer = self.failing(*[ToolFailure("t", "down", transient=True)] * 9)()
+        assert_envelope(answer, action="retry_later")
+        assert len(waits) == 4
+
+    def test_an_earlier_unknown_makes_a_later_success_possibly_twice(self):
+        def twice(**options):
+            with capture_tool_errors() as reported:
+                self.failing(ToolFailure("t", "odd", transient=True, effect="unknown"), **options)()
+            return reported.calls[0].effect, reported.calls[0].possibly_twice
+
+        assert twice() == ("applied", True)
+        assert twice(idempotent=True) == ("applied", False)
+
+    def test_an_earlier_unknown_makes_a_later_refusal_unknown_and_asks_for_a_look(self):
+        tool = self.failing(
+            ToolFailure("t", "odd", transient=True, effect="unknown"),
+            ToolRefusal("t", "taken", "Taken."),
+        )
+        answer = tool()
+        assert answer["status"] == "declined"
+        assert answer["action"] == "check_before_retry"
+
+    def test_one_tool_may_use_twelve_retries_in_a_run_then_one_attempt_per_call(self, waits):
+        with toolfault.run("c"):
+            for _ in range(4):
+                self.failing(*[ToolFailure("t", "down", transient=True)] * 9)()
+            assert len(waits) == 12
+            with capture_tool_errors() as reported:
+                self.failing(ToolFailure("t", "down", transient=True))()
+        assert len(reported.only().attempts) == 1
+
+    def test_retry_after_that_outlasts_the_run_fails_at_once(self, waits):
+        tool = self.failing(ToolFailure("t", "busy", transient=True, retry_after=600))
+        with toolfault.run("c", deadline=60):
+            assert_envelope(tool(), action="stop_and_tell_user")
+        assert waits == []
+
+    def test_an_interrupt_while_waiting_ends_the_call_as_cancelled(self, monkeypatch):
+        def interrupt(_):
+            raise KeyboardInterrupt
+
+        monkeypatch.setattr(time, "sleep", interrupt)
+        tool = self.failing(ToolFailure("t", "down", transient=True))
+        with capture_tool_errors() as reported, pytest.raises(KeyboardInterrupt):
+            tool()
+        assert [call.outcome for call in reported.calls] == ["cancelled"]
+
+
+def test_an_error_of_ones_own_map_wins_over_the_transport_map():
+    rules = ToolErrorMap({TimeoutError: toolfault.refusal("too_late", "The shop is closed.")})
+
+    @guard("t", error_map=rules)
+    def tool(error):
+        raise error
+
+    assert tool(TimeoutError())["status"] == "declined"
+    assert_envelope(tool(ConnectionRefusedError()), code="UNAVAILABLE", action="retry_later")
+
+
+def test_a_tool_result_error_raised_by_the_body_is_applied():
+    @guard("t")
+    def tool():
+        raise ToolResultError("t", "too_large")
+
+    with capture_tool_errors() as reported:
+        tool()
+    assert reported.only().effect == "applied"
+
+
+def test_without_an_sdk_the_envelope_is_returned_and_nothing_is_emitted():
+    @guard("t")
+    def tool():
+        raise ToolFailure("t", "down", transient=True)
+
+    assert_envelope(tool(), code="UNAVAILABLE")

@@ -1,0 +1,113 @@
+"""The run scope across tasks and threads."""
+
+import asyncio
+import contextvars
+import threading
+
+import pytest
+
+import toolfault
+from toolfault import ToolFailure, ToolFailurePolicy, guard
+
+
+@guard("ping")
+def ping(*, fail=False):
+    if fail:
+        raise ToolFailure("ping", "down", transient=True)
+    return "pong"
+
+
+def test_outside_there_is_no_run():
+    assert toolfault.current_run() is None
+
+
+def test_a_run_is_current_inside_its_scope_and_nests():
+    with toolfault.run("outer") as outer:
+        with toolfault.run("inner") as inner:
+            assert toolfault.current_run() is inner
+        assert toolfault.current_run() is outer
+    assert toolfault.current_run() is None
+
+
+def test_a_run_remembers_which_tools_ran_with_which_outcome_and_effect():
+    with toolfault.run("c") as run:
+        ping()
+        ping(fail=True)
+    assert [(c.tool, c.outcome, c.effect) for c in run.calls] == [
+        ("ping", "ok", "applied"),
+        ("ping", "failed", "none"),
+    ]
+    assert run.calls[0].reference_id is None
+    assert run.calls[1].reference_id is not None
+
+
+async def test_tasks_inherit_the_run():
+    async with toolfault.run("c") as run:
+        await asyncio.gather(*(asyncio.to_thread(ping) for _ in range(5)))
+    assert len(run.calls) == 5
+
+
+def test_a_thread_started_with_the_context_inherits_the_run():
+    with toolfault.run("c") as run:
+        context = contextvars.copy_context()
+        thread = threading.Thread(target=context.run, args=(ping,))
+        thread.start()
+        thread.join()
+    assert len(run.calls) == 1
+
+
+async def test_two_runs_side_by_side_do_not_mix():
+    async def converse(name):
+        async with toolfault.run(name) as run:
+            await asyncio.sleep(0)
+            ping()
+            await asyncio.sleep(0)
+            ping()
+            return len(run.calls)
+
+    assert await asyncio.gather(converse("a"), converse("b")) == [2, 2]
+
+
+def test_fail_run_raises_what_would_have_been_an_envelope():
+    with toolfault.run("c", policy=ToolFailurePolicy.FAIL_RUN):
+        with pytest.raises(ToolFailure) as raised:
+            ping(fail=True)
+        assert raised.value.reason == "down"
+        assert ping() == "pong"
+
+
+def test_continue_answers_with_an_envelope_where_the_guard_would_raise():
+    @guard("strict", on_error="raise")
+    def strict():
+        raise ToolFailure("strict", "down", transient=True)
+
+    with toolfault.run("c", policy=ToolFailurePolicy.CONTINUE):
+        assert strict()["status"] == "error"
+
+
+def test_the_budget_lives_in_the_mapping_the_caller_gives():
+    session = {}
+    with toolfault.run("c", state=session):
+        ping(fail=True)
+    assert session == {"toolfault.failures:ping": 1}
+    with toolfault.run("c", state=session):
+        assert ping(fail=True)["error"]["action"] == "stop_and_tell_user"
+        ping()
+    assert session == {"toolfault.failures:ping": 0}
+
+
+def test_a_run_without_end_keeps_its_last_thousand_calls():
+    with toolfault.run("c") as run:
+        for _ in range(1010):
+            ping()
+    assert len(run.calls) == 1000
+
+
+@pytest.mark.parametrize("deadline", [0, -1, float("nan")])
+def test_a_deadline_is_more_than_no_seconds(deadline):
+    with pytest.raises(ValueError, match="deadline"):
+        toolfault.run("c", deadline=deadline)
+
+
+def test_a_run_without_a_deadline_has_all_the_time():
+    assert toolfault.run("c").remaining() == float("inf")
