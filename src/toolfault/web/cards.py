@@ -41,8 +41,7 @@ def make_match(conn: Connection, row: Reference, call: Call | None, asked: Asked
     if call is None:
         return Match(**_outline(row), words=_words(known), **_around(known, asked))
     return Match(
-        **_outline(row),
-        **_of_call(call, known.attributes),
+        **{**_outline(row), **_of_call(call, known.attributes)},
         words=_words(known),
         envelope=record.envelope(call, known.attributes),
         attempt_list=record.attempts(known.attributes),
@@ -88,7 +87,7 @@ def _outline(row: Reference) -> dict[str, Any]:
         **{name: getattr(row, name) for name in kept},
         "reference": row.reference_id,
         "attempts": row.attempts,
-        "started_at": row.started_at,
+        "started_at": row.at if row.outcome is not None else None,
         "received_at": row.received_at,
         "trace_id": row.trace_id.hex(),
         "span_id": row.span_id.hex(),
@@ -99,6 +98,7 @@ def _of_call(call: Call, attributes: Mapping[str, Any]) -> dict[str, Any]:
     kept = ("run_id", "conversation_id", "agent", "version", "exception_type", "frame")
     return {
         **{name: getattr(call, name) for name in kept},
+        "started_at": call.at,
         "possibly_twice": call.possibly_twice,
         "duration": call.duration_us / 1e6,
         "retry_after": record.number(attributes.get(names.RETRY_AFTER)),
@@ -228,7 +228,7 @@ def _link(template: str | None, known: _Known) -> str | None:
     if template is None:
         return None
     row = known.row
-    at = row.started_at or row.received_at
+    at = row.at
     end = at + timedelta(microseconds=known.call.duration_us if known.call else 0)
     values = {
         "trace_id": row.trace_id.hex(),

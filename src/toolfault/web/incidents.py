@@ -34,7 +34,7 @@ def incident_for(conn: Connection, row: Reference, now: datetime) -> IncidentSum
     """The newest incident that a call belongs to, by its labels and its time."""
     if row.outcome not in ERROR_OUTCOMES:
         return None
-    at = row.started_at or row.received_at
+    at = row.at
     found = lists.incidents(conn, at, min(at + BEFORE_FIRING, now))
     place = {name: getattr(row, name) for name in _PLACES}
     return next((summarise(one) for one in found if covers(one, place)), None)

@@ -108,7 +108,7 @@ def _visible(rows: Sequence[Reference]) -> list[Reference]:
             continue
         seen.add(key)
         kept.append(row)
-    return kept
+    return sorted(kept, key=lambda row: row.at, reverse=True)
 
 
 def _best_reading(text: str, candidates: Sequence[str]) -> str:
@@ -132,13 +132,9 @@ def _of_stored(conn: Connection, candidate: str, rows: Sequence[Reference], aske
         make_match(conn, row, call, asked) for row, call in zip(rows, calls, strict=True)
     )
     is_gone = all(call is None for call in calls)
-    if is_gone and not any(asked.is_kept(_day(row)) for row in rows):
+    if is_gone and not any(asked.is_kept(row.at.date()) for row in rows):
         return missing.expired(candidate, ref.day_of(candidate), asked, matches)
     return missing.found(candidate, ref.day_of(candidate), matches)
-
-
-def _day(row: Reference) -> date:
-    return (row.started_at or row.received_at).date()
 
 
 def _of_nothing(conn: Connection, reading: str, asked: Asked) -> Answer:

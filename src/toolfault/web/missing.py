@@ -159,15 +159,13 @@ def near(reading: str) -> list[str]:
 def suggestions(reading: str, rows: Sequence[Reference]) -> tuple[Suggestion, ...]:
     """Stored neighbours, newest first, each once."""
     newest = {row.reference_id: row for row in reversed(rows)}
-    ranked = sorted(
-        newest.values(), key=lambda row: row.started_at or row.received_at, reverse=True
-    )
+    ranked = sorted(newest.values(), key=lambda row: row.at, reverse=True)
     return tuple(
         Suggestion(
             reference=row.reference_id,
             tool=row.tool,
             outcome=row.outcome,
-            at=row.started_at or row.received_at,
+            at=row.at,
             difference=difference(reading, row.reference_id),
         )
         for row in ranked[:_MOST_SUGGESTIONS]

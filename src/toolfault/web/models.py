@@ -52,6 +52,11 @@ class Attempt(Frozen):
     reason: str | None
     effect: str | None
 
+    @property
+    def end(self) -> float:
+        """Seconds from the start of the call to the end of this attempt."""
+        return self.offset + self.duration
+
 
 class Step(Frozen):
     """Another call of the same conversation, or this one."""

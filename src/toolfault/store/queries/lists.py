@@ -134,8 +134,13 @@ _DEAD_LETTERS = (
 _INCIDENTS = statement(
     "SELECT",
     columns(Incident),
-    "FROM incident WHERE started_at < :until AND (ended_at IS NULL OR ended_at > :since)",
+    "FROM incident WHERE started_at <= :until AND (ended_at IS NULL OR ended_at >= :since)",
     "ORDER BY started_at DESC LIMIT :most",
+)
+_NEWEST = statement(
+    "SELECT received_at FROM tool_call WHERE",
+    in_scope(),
+    "ORDER BY received_at DESC LIMIT 1",
 )
 _REASONS = statement(
     "SELECT reason, outcome, code, count(*), max(received_at) FROM (",
@@ -245,3 +250,9 @@ def incidents(
 ) -> list[Incident]:
     """Incidents that were open at some time between `since` and `until`, newest first."""
     return fetch(conn, Incident, _INCIDENTS, since=since, until=until, most=most)
+
+
+def newest(conn: Connection, scope: Scope = None) -> datetime | None:
+    """When the newest call that was not ok arrived."""
+    found: datetime | None = conn.execute(_NEWEST, {"scope": scope_value(scope)}).scalar()
+    return found

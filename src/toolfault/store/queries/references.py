@@ -47,6 +47,13 @@ class Reference(NamedTuple):
     effect: str | None
     fingerprint: bytes | None
 
+    @property
+    def at(self) -> datetime:
+        """When its call began, or else when it arrived."""
+        if self.started_at is None or self.started_at == UNDATED:
+            return self.received_at
+        return self.started_at
+
 
 class Call(NamedTuple):
     """One tool call, whole."""

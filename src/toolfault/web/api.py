@@ -1,0 +1,94 @@
+"""The JSON API for look-ups, and the plain routes of operation."""
+
+from __future__ import annotations
+
+from fastapi import APIRouter, Depends, Response
+from fastapi.security import HTTPBearer
+from sqlalchemy.exc import SQLAlchemyError
+from starlette.requests import Request
+from starlette.responses import JSONResponse
+
+from toolfault.metrics import StoreSize, Together, ToolTotals, exposition
+from toolfault.store.queries import totals
+from toolfault.store.queries.base import ping
+from toolfault.store.tokens import Role
+from toolfault.web.context import Context, Ctx
+from toolfault.web.models import Answer
+
+#: Named for the OpenAPI document; the door itself decides.
+TOKEN = Depends(
+    HTTPBearer(auto_error=False, description="A token made with `toolfault token create`.")
+)
+router = APIRouter(prefix="/api/v1", dependencies=[TOKEN])
+operation = APIRouter(include_in_schema=False)
+
+
+@router.get(
+    "/references/{ref:path}",
+    response_model=Answer,
+    responses={404: {"model": Answer, "description": "Nothing to show; says why and what to do."}},
+    tags=["look-up"],
+)
+def get_reference(request: Request, ref: str, ctx: Ctx) -> Response:
+    """What is known about a reference, or about the text it stands in."""
+    answer = ctx.look_up(request, ctx.doors.admit(request, Role.SUPPORT), ref)
+    status = 200 if answer.is_here else 404
+    return Response(answer.model_dump_json(), status, media_type="application/json")
+
+
+@operation.get("/healthz")
+async def healthz() -> JSONResponse:
+    """Whether this process runs."""
+    return JSONResponse({"status": "ok"})
+
+
+@operation.get("/readyz")
+def readyz(ctx: Ctx) -> JSONResponse:
+    """Whether this process can serve, and if not why."""
+    reason = ctx.readiness() or _store_trouble(ctx)
+    if reason is None:
+        return JSONResponse({"status": "ready"})
+    return JSONResponse({"status": "not ready", "reason": reason}, 503, {"Retry-After": "5"})
+
+
+def _store_trouble(ctx: Context) -> str | None:
+    try:
+        with ctx.engine.connect() as conn:
+            ping(conn)
+    except SQLAlchemyError:
+        return "The database does not answer."
+    return None
+
+
+@operation.get("/metrics")
+def own_metrics(request: Request, ctx: Ctx) -> Response:
+    """The metrics of this replica alone."""
+    ctx.doors.admit(request, Role.SCRAPE)
+
+    def size() -> totals.Size:
+        with ctx.engine.connect() as conn:
+            return totals.size(conn)
+
+    store = StoreSize(size, lambda: ctx.now().date())
+    return _scraped(*exposition(Together(ctx.registry, store), _accept(request)))
+
+
+@operation.get("/metrics/tools")
+def tool_metrics(request: Request, ctx: Ctx) -> Response:
+    """The totals of all tools, the same from every replica."""
+    ctx.doors.admit(request, Role.SCRAPE)
+
+    def read() -> totals.Totals:
+        one_moment = ctx.engine.execution_options(isolation_level="REPEATABLE READ")
+        with one_moment.begin() as conn:
+            return totals.totals(conn)
+
+    return _scraped(*exposition(ToolTotals(read), _accept(request)))
+
+
+def _accept(request: Request) -> str:
+    return request.headers.get("accept", "")
+
+
+def _scraped(body: bytes, content_type: str) -> Response:
+    return Response(body, headers={"Content-Type": content_type})

@@ -1,0 +1,77 @@
+"""What every route needs: one value, made once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Annotated
+
+from fastapi import Depends
+from starlette.requests import Request
+
+from toolfault.store.queries import changes
+from toolfault.web.access import Doorkeeper, Principal, address
+from toolfault.web.lookup import Links, Viewer, lookup
+
+if TYPE_CHECKING:
+    from sqlalchemy import Engine
+
+    from toolfault.metrics import Collects
+    from toolfault.web.models import Answer
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """The store, the door and the settings of one application."""
+
+    engine: Engine
+    doors: Doorkeeper
+    registry: Collects
+    readiness: Callable[[], str | None]
+    base_url: str | None
+    links: Links
+    retention_days: int
+
+    def now(self) -> datetime:
+        """The present moment."""
+        return datetime.now(UTC)
+
+    def look_up(self, request: Request, principal: Principal, text: str) -> Answer:
+        """One look-up for somebody: limited, answered, audited.
+
+        Raises:
+            ProblemError: 429 after too many look-ups of what is not there.
+        """
+        caller = f"{address(request)} {principal.token_id}"
+        self.doors.refuse_beyond(self.doors.misses, caller)
+        answer = self._answer(text, principal.viewer)
+        if not answer.is_here:
+            self.doors.misses.count(caller)
+        with self.engine.connect() as conn:
+            changes.audit(
+                conn,
+                asked=answer.reference,
+                state=answer.state,
+                now=self.now(),
+                token_id=principal.token_id,
+            )
+        return answer
+
+    def _answer(self, text: str, viewer: Viewer) -> Answer:
+        return lookup(
+            self.engine,
+            text,
+            viewer=viewer,
+            now=self.now(),
+            retention_days=self.retention_days,
+            links=self.links,
+        )
+
+
+async def _context(request: Request) -> Context:
+    context: Context = request.app.state.context
+    return context
+
+
+Ctx = Annotated[Context, Depends(_context)]

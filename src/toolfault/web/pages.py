@@ -1,0 +1,164 @@
+"""The pages for look-ups: search, the card, and what a refusal looks like."""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from urllib.parse import quote, urlencode
+
+from fastapi import APIRouter
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, RedirectResponse, Response
+
+from toolfault.store.queries import lists
+from toolfault.store.tokens import Role
+from toolfault.web import render
+from toolfault.web.context import Context, Ctx
+from toolfault.web.lookup import RETENTION_DAYS
+
+if TYPE_CHECKING:
+    from toolfault.web.access import Principal
+    from toolfault.web.models import Match
+    from toolfault.web.problems import ProblemError
+
+router = APIRouter(include_in_schema=False)
+
+
+def _digest(folder: Path) -> str:
+    """Changes when a stylesheet or script does, so that browsers may keep them."""
+    files = sorted(path for path in folder.iterdir() if path.is_file())
+    return hashlib.sha256(b"".join(path.read_bytes() for path in files)).hexdigest()[:12]
+
+
+_ASSETS = _digest(Path(__file__).parent / "static")
+
+
+def answer_page(
+    ctx: Context,
+    principal: Principal,
+    template: str,
+    current: str,
+    status: int = 200,
+    **values: Any,
+) -> HTMLResponse:
+    """A page with its frame around it."""
+    now = ctx.now()
+    with ctx.engine.connect() as conn:
+        open_ones = [one for one in lists.incidents(conn, now, now) if one.ended_at is None]
+        newest = lists.newest(conn, principal.viewer.scope)
+    frame = {
+        "assets": _ASSETS,
+        "current": current,
+        "principal": principal,
+        "asked": "",
+        "now": now,
+        "firing": len(open_ones),
+        "newest": newest,
+        "retention_days": ctx.retention_days,
+    }
+    return HTMLResponse(render.page(template, {**frame, **values}), status)
+
+
+def problem_page(request: Request, problem: ProblemError) -> HTMLResponse:
+    """A refusal for people; it asks the store nothing, for the store may be the reason."""
+    ctx: Context = request.app.state.context
+    values = {
+        "assets": _ASSETS,
+        "current": "",
+        "principal": None,
+        "asked": "",
+        "now": ctx.now(),
+        "firing": 0,
+        "newest": None,
+        "retention_days": RETENTION_DAYS,
+        "problem": problem,
+        "next": request.url.path if request.method == "GET" else "/",
+    }
+    page = render.page("problem.html", values)
+    return HTMLResponse(page, problem.status, headers=dict(problem.headers))
+
+
+@router.get("/look")
+def look(request: Request, ctx: Ctx, q: str = "") -> Response:
+    """Search: a reference, or the text it stands in, or a conversation, or a trace."""
+    principal = ctx.doors.admit(request, Role.SUPPORT)
+    if not q.strip():
+        return RedirectResponse("/", 303)
+    answer = ctx.look_up(request, principal, q)
+    if not answer.is_here and (other := _other_id(ctx, principal, q.strip())):
+        return RedirectResponse(f"/errors?{urlencode(other)}", 303)
+    return RedirectResponse(f"/r/{quote(answer.reference, safe='')}", 303)
+
+
+def _other_id(ctx: Context, principal: Principal, text: str) -> dict[str, str] | None:
+    """The filter under which the text names a conversation or a trace that has errors."""
+    trace = _trace_id(text)
+    tries = (
+        [({"conversation": text}, lists.Filters(conversation=text))] if text.isprintable() else []
+    )
+    if trace is not None:
+        tries.insert(0, ({"trace": trace.hex()}, lists.Filters(trace=trace)))
+    with ctx.engine.connect() as conn:
+        for found, filters in tries:
+            if lists.errors(conn, filters, scope=principal.viewer.scope, most=1):
+                return found
+    return None
+
+
+def _trace_id(text: str) -> bytes | None:
+    try:
+        trace = bytes.fromhex(text)
+    except ValueError:
+        return None
+    return trace if len(trace) == 16 else None
+
+
+@router.get("/r/{ref:path}")
+def reference_page(request: Request, ref: str, ctx: Ctx) -> Response:
+    """The card of a reference, or why there is none and what to do."""
+    principal = ctx.doors.admit(request, Role.SUPPORT)
+    answer = ctx.look_up(request, principal, ref)
+    base = ctx.base_url or str(request.base_url).rstrip("/")
+
+    def link_to(reference: str) -> str:
+        return f"{base}/r/{quote(reference, safe='')}"
+
+    return answer_page(
+        ctx,
+        principal,
+        "reference.html",
+        "/r",
+        200 if answer.is_here else 404,
+        answer=answer,
+        asked=answer.reference,
+        link_to=link_to,
+        note=lambda match: _hand_over_note(match, link_to(match.reference)),
+        marked=_marked,
+    )
+
+
+def _hand_over_note(match: Match, link: str) -> str:
+    """What support writes to whoever takes it."""
+    at = match.started_at or match.received_at
+    parts = [
+        f"Reference {match.reference}",
+        f"{match.tool or 'tool not known'} {match.outcome or 'outcome not known'}",
+        " ".join(filter(None, [match.code, match.reason])),
+        f"{render.moment(at)} UTC",
+    ]
+    effect = f"Took effect: {match.words.effect.lower()}."
+    return f"{', '.join(filter(None, parts))}. {effect} {link}"
+
+
+def _marked(typed: str, stored: str) -> list[tuple[str, bool]]:
+    """Symbols of a stored reference, each with whether it differs from what was typed."""
+    is_aligned = len(typed) == len(stored)
+    return [(symbol, is_aligned and symbol != typed[i]) for i, symbol in enumerate(stored)]
+
+
+@router.get("/")
+def home(request: Request, ctx: Ctx) -> Response:
+    """Search first."""
+    principal = ctx.doors.admit(request, Role.SUPPORT)
+    return answer_page(ctx, principal, "home.html", "/")

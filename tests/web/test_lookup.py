@@ -1,0 +1,286 @@
+"""From what a person pasted to an answer, in every state."""
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from toolfault import conventions as names
+from toolfault import reference
+from toolfault.web.lookup import Viewer, lookup
+
+NOON = datetime.now(UTC).replace(hour=12, minute=0, second=0, microsecond=0)
+
+
+def days_ago(days):
+    return (datetime.now(UTC) - timedelta(days=days)).date()
+
+
+def test_a_stored_reference_is_found(store, make, engine):
+    call = make.call()
+    store([call])
+    answer = lookup(engine, call.reference_id)
+    assert (answer.state, answer.reference, len(answer.matches)) == ("found", call.reference_id, 1)
+    match = answer.matches[0]
+    assert (match.tool, match.outcome, match.code, match.attempts, match.effect) == (
+        "book_meeting",
+        "failed",
+        "INTERNAL",
+        1,
+        "unknown",
+    )
+    assert match.duration == 2.6
+
+
+@pytest.mark.parametrize(
+    "written",
+    [
+        lambda ref: ref.lower(),
+        lambda ref: ref.replace("-", ""),
+        lambda ref: ref.replace("-", " "),
+        lambda ref: ref.replace("0", "O").replace("1", "l"),
+        lambda ref: f"  {ref}\n",
+        lambda ref: f"it said: something broke (ref {ref}), what now? I need the meeting on Monday",
+        lambda ref: f'{{"status": "error", "error": {{"code": "INTERNAL", "ref": "{ref}"}}}}',
+    ],
+)
+def test_reading_forgives_how_it_was_written(store, make, engine, written):
+    call = make.call()
+    store([call])
+    answer = lookup(engine, written(call.reference_id))
+    assert (answer.state, answer.reference) == ("found", call.reference_id)
+
+
+def test_a_foreign_reference_is_kept_as_it_is_and_may_name_several_calls(store, make, engine):
+    older = make.call(reference_id="deadbeef", tool="older")
+    newer = make.call(
+        reference_id="deadbeef", tool="newer", started_at=older.started_at + timedelta(seconds=5)
+    )
+    store([older, newer])
+    answer = lookup(engine, "deadbeef")
+    assert [match.tool for match in answer.matches] == ["newer", "older"]
+    assert lookup(engine, "DEADBEEF").state == "unknown"
+
+
+def test_what_was_typed_wins_over_its_canonical_form(store, make, engine):
+    ours = make.reference()
+    foreign = ours.replace("-", "").lower()
+    store(
+        [make.call(reference_id=ours, tool="ours"), make.call(reference_id=foreign, tool="foreign")]
+    )
+    assert lookup(engine, foreign).matches[0].tool == "foreign"
+    assert lookup(engine, ours).matches[0].tool == "ours"
+
+
+def test_one_wrong_symbol_suggests_what_is_stored_newest_first(store, make, engine):
+    call = make.call()
+    store([call])
+    last = "0" if call.reference_id[-1] != "0" else "1"
+    answer = lookup(engine, call.reference_id[:-1] + last)
+    assert answer.state == "mistyped"
+    assert [one.reference for one in answer.suggestions] == [call.reference_id]
+    assert answer.suggestions[0].tool == "book_meeting"
+    assert (
+        answer.suggestions[0].difference
+        == f"character 12 differs: {call.reference_id[-1]}, not {last}"
+    )
+
+
+def test_swapped_missing_and_additional_symbols_suggest_too(store, make, engine):
+    known = reference.new(random=0x123456789AB, day=days_ago(1))
+    store([make.call(reference_id=known)])
+    symbols = known.replace("-", "")
+    assert symbols[0] != symbols[1]
+    for typed in (symbols[1] + symbols[0] + symbols[2:], symbols[1:], symbols + "Z"):
+        answer = lookup(engine, typed)
+        assert (answer.state, [one.reference for one in answer.suggestions]) == (
+            "mistyped",
+            [known],
+        )
+
+
+def test_a_mistyped_reference_without_neighbours_still_says_what_to_do(engine):
+    answer = lookup(engine, "938N-KRKA-S18Q")
+    assert (answer.state, answer.suggestions) == ("mistyped", ())
+    assert "copy" in answer.next_step
+
+
+def test_nothing_of_today_may_still_be_on_its_way(engine):
+    answer = lookup(engine, reference.new(day=NOON.date()), now=NOON)
+    midnight = NOON.replace(hour=0) + timedelta(days=1)
+    assert (answer.state, answer.look_again_at) == ("pending", midnight + timedelta(hours=1))
+
+
+@pytest.mark.parametrize(("minutes", "state"), [(59, "pending"), (61, "not_received")])
+def test_yesterdays_reference_is_waited_for_until_one(engine, minutes, state):
+    now = NOON.replace(hour=0) + timedelta(minutes=minutes)
+    answer = lookup(engine, reference.new(day=now.date() - timedelta(days=1)), now=now)
+    assert answer.state == state
+
+
+def test_not_received_names_the_records_dropped_that_day(store, make, engine):
+    day = NOON - timedelta(days=2)
+    store(events=[make.event(names.TELEMETRY_DROPPED, amount=17, occurred_at=day, received_at=day)])
+    answer = lookup(engine, reference.new(day=day.date()))
+    assert (answer.state, answer.dropped) == ("not_received", 17)
+    assert "17 dropped records" in answer.explanation
+    elsewhere = lookup(engine, answer.reference, viewer=Viewer(frozenset({"orders-agent"})))
+    assert elsewhere.dropped == 0
+
+
+def test_a_day_that_is_still_to_come_is_unknown_tomorrow_is_not(engine):
+    today = NOON.date()
+    assert lookup(engine, reference.new(day=today + timedelta(days=1)), now=NOON).state == "pending"
+    assert lookup(engine, reference.new(day=today + timedelta(days=2)), now=NOON).state == "unknown"
+
+
+@pytest.mark.parametrize(
+    "text", ["", "   ", "hello", "\x00", "a" * 100_000, "\u202e", "//evil.example", "%s"]
+)
+def test_anything_else_is_unknown(engine, text):
+    assert lookup(engine, text).state == "unknown"
+
+
+def test_an_old_reference_has_expired_and_its_outline_is_shown(store, make, engine, connection):
+    day = days_ago(40)
+    call = make.call(reference_id=reference.new(day=day), attempts=2, effect="none")
+    store([call])
+    long_ago = call.started_at - timedelta(days=40)
+    connection.execute("DELETE FROM tool_call")
+    connection.execute(
+        "UPDATE reference SET started_at = %s, received_at = %s", (long_ago, long_ago)
+    )
+    connection.commit()
+    answer = lookup(engine, call.reference_id)
+    assert (answer.state, answer.issued_on) == ("expired", day)
+    match = answer.matches[0]
+    assert (match.tool, match.outcome, match.attempts, match.duration) == (
+        "book_meeting",
+        "failed",
+        2,
+        None,
+    )
+    assert match.words.effect == "No, nothing changed"
+
+
+def test_an_old_reference_without_an_outline_has_expired_too(engine):
+    answer = lookup(engine, reference.new(day=days_ago(40)))
+    assert (answer.state, answer.matches) == ("expired", ())
+
+
+def test_a_call_whose_details_are_gone_early_still_shows_its_outline(
+    store, make, engine, connection
+):
+    call = make.call()
+    store([call])
+    connection.execute("DELETE FROM tool_call")
+    connection.commit()
+    answer = lookup(engine, call.reference_id)
+    assert (answer.state, answer.matches[0].outcome, answer.matches[0].envelope) == (
+        "found",
+        "failed",
+        None,
+    )
+
+
+def test_a_partial_signal_is_pending_for_an_hour_and_then_of_unknown_outcome(store, make, engine):
+    call = make.call()
+    store(logs=[make.log_of(call, names.EXCEPTION, exception_type="KeyError", body="'a'")])
+    answer = lookup(engine, call.reference_id)
+    assert (answer.state, answer.look_again_at) == (
+        "pending",
+        call.received_at + timedelta(hours=1),
+    )
+    later = lookup(engine, call.reference_id, now=call.received_at + timedelta(minutes=61))
+    assert (later.state, later.matches[0].outcome) == ("found", None)
+    assert later.matches[0].exceptions[0].type == "KeyError"
+    assert later.matches[0].words.effect == "Not known"
+    assert "do not try again" in later.matches[0].words.tell_user
+
+
+def test_a_partial_signal_hides_behind_the_call_it_belongs_to(store, make, engine):
+    call = make.call()
+    store([call], logs=[make.log_of(call, names.EXCEPTION, exception_type="KeyError", body="'a'")])
+    answer = lookup(engine, call.reference_id)
+    assert [match.outcome for match in answer.matches] == ["failed"]
+    assert answer.matches[0].exceptions[0].message == "'a'"
+
+
+def test_a_call_with_a_time_no_partition_has_room_for_is_found(store, make, engine):
+    stuck = datetime(1999, 12, 31, tzinfo=UTC)
+    call = make.call(started_at=stuck)
+    store([call])
+    answer = lookup(engine, call.reference_id)
+    assert (answer.state, answer.matches[0].started_at) == ("found", stuck)
+
+
+def test_out_of_scope_looks_exactly_like_not_stored(store, make, engine):
+    call = make.call()
+    outsider = Viewer(frozenset({"orders-agent"}), detail=True)
+    typo = call.reference_id[:-1] + ("0" if call.reference_id[-1] != "0" else "1")
+    now = datetime.now(UTC)
+    before = [lookup(engine, text, viewer=outsider, now=now) for text in (call.reference_id, typo)]
+    store([call], logs=[make.log_of(call, names.EXCEPTION, body="secret")])
+    after = [lookup(engine, text, viewer=outsider, now=now) for text in (call.reference_id, typo)]
+    assert before == after
+    insider = Viewer(frozenset({"calendar-agent"}))
+    assert lookup(engine, call.reference_id, viewer=insider).state == "found"
+
+
+def test_support_sees_no_exception_detail(store, make, engine):
+    call = make.call()
+    store([call], logs=[make.log_of(call, names.EXCEPTION, body="'a'", stacktrace="Traceback")])
+    match = lookup(engine, call.reference_id, viewer=Viewer(detail=False)).matches[0]
+    assert (match.exceptions, match.log_lines, match.detail_withheld) == ((), (), True)
+
+
+def test_the_card_holds_the_conversation_the_group_and_what_the_model_was_told(store, make, engine):
+    started = datetime.now(UTC) - timedelta(minutes=5)
+    attributes = {
+        names.FIELD: "date",
+        names.RETRYABLE: False,
+        names.BUDGET_FAILURES: 1,
+        names.BUDGET_LIMIT: 2,
+        names.ATTEMPT_LIST: (
+            '[{"number": 1, "start": 1000000000, "end": 1200000000, "code": "UNAVAILABLE"},'
+            ' {"number": 2, "start": 2200000000, "end": 3600000000, "waited": 1.0, "code": "INTERNAL"}]'
+        ),
+    }
+    this = make.call(started_at=started, attributes=attributes, attempts=2)
+    earlier = make.ok(started_at=started - timedelta(seconds=30), tool="list_free_slots")
+    later = make.call(started_at=started + timedelta(seconds=30))
+    elsewhere = make.call(conversation_id="c-2")
+    store([this, earlier, later, elsewhere], [make.declared()])
+    match = lookup(engine, this.reference_id).matches[0]
+    assert [(step.tool, step.outcome, step.this_call) for step in match.conversation] == [
+        ("list_free_slots", "ok", False),
+        ("book_meeting", "failed", True),
+        ("book_meeting", "failed", False),
+    ]
+    assert [(one.number, one.offset, one.duration, one.waited) for one in match.attempt_list] == [
+        (1, 0.0, 0.2, 0.0),
+        (2, 1.2, 1.4, 1.0),
+    ]
+    assert match.envelope == {
+        "status": "error",
+        "error": {
+            "code": "INTERNAL",
+            "reason": "unmapped_failure",
+            "field": "date",
+            "message": "The tool failed unexpectedly.",
+            "action": "stop_and_tell_user",
+            "retryable": False,
+            "ref": this.reference_id,
+        },
+    }
+    assert (match.group.calls, match.group.status, match.group.trend[-1]) == (3, "open", 3)
+    assert (match.words.owner, match.words.owner_detail) == ("Calendar tools", "#calendar-oncall")
+    assert (match.writes, match.idempotent) == (True, False)
+    assert match.runbook == "https://runbooks.example.com/book_meeting"
+
+
+def test_an_undeclared_tool_has_no_known_owner_and_says_why(store, make, engine):
+    call = make.call()
+    store([call])
+    words = lookup(engine, call.reference_id).matches[0].words
+    assert words.owner == "Not known"
+    assert "has not declared itself" in words.owner_detail
