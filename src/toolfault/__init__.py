@@ -9,7 +9,14 @@ def book_meeting(date: str, slot: str) -> dict: ...
 """
 
 from toolfault.envelope import Envelope, instructions
-from toolfault.error_map import ToolErrorMap, permanent, refusal, timed_out, transient
+from toolfault.error_map import (
+    ToolErrorMap,
+    by_status,
+    permanent,
+    refusal,
+    timed_out,
+    transient,
+)
 from toolfault.errors import (
     ToolArgumentValidationError,
     ToolError,
@@ -43,6 +50,7 @@ __all__ = [
     "ToolRefusal",
     "ToolResultError",
     "ToolTimedOutError",
+    "by_status",
     "configure",
     "current_run",
     "guard",

@@ -3,64 +3,133 @@
 Three things a map does not do: guess (an exception no rule knows is a permanent
 `unmapped_failure`), swallow cancellation (what is not an `Exception` is raised again), overrule
 the author (an error already in the taxonomy is returned untouched).
+
+An exception is looked at first, then what it was raised `from`, and so on: the outermost one that
+a rule knows decides. What it was raised *while handling* (`__context__`) is circumstance, not
+cause: a `KeyError` in the handler of a refused connection is a bug, and repeating the call because
+of the connection would repeat whatever the handler had done. A context counts only where the
+exception itself holds it among its arguments, as those of requests and urllib do.
 """
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any
+from dataclasses import dataclass
+from typing import TypeVar
 
-from toolfault.errors import ToolError, ToolFailure, ToolRefusal, ToolTimedOutError
-from toolfault.taxonomy import UNMAPPED_FAILURE, Code, Effect
+from toolfault import carried, taxonomy
+from toolfault.errors import ToolError, ToolFailure, ToolRefusal, ToolResultError, ToolTimedOutError
+from toolfault.taxonomy import Code, Effect
 
-#: Makes the typed error: (tool, the exception it is for) -> error.
-Rule = Callable[[str, BaseException], ToolError]
+#: An exception type, or its dotted name.
+Key = TypeVar("Key", bound=type[BaseException] | str)
+#: Makes the typed error: (tool, the exception it is for) -> error, or None: does not apply.
+Rule = Callable[[str, BaseException], ToolError | None]
 
 
 def transient(
     reason: str, *, code: Code = Code.UNAVAILABLE, retry_after: float | None = None
 ) -> Rule:
-    """Nothing landed and the same call could succeed."""
-    return lambda tool, _: ToolFailure(
-        tool, reason, transient=True, code=code, retry_after=retry_after
+    """Nothing landed and the same call could succeed.
+
+    A wait the other side asks for (`Retry-After`) is kept; else `retry_after`, in seconds.
+    """
+    return _checked(
+        lambda tool, error: ToolFailure(
+            tool,
+            reason,
+            transient=True,
+            code=code,
+            retry_after=_first(carried.retry_after(error), retry_after),
+        )
     )
 
 
 def permanent(
     reason: str, *, code: Code, message: str | None = None, effect: Effect | None = None
 ) -> Rule:
-    """The same call would fail again."""
-    return lambda tool, _: ToolFailure(tool, reason, code=code, message=message, effect=effect)
+    """The same call would fail again, or nobody knows what it did."""
+    return _checked(
+        lambda tool, error: ToolFailure(
+            tool,
+            reason,
+            code=code,
+            message=message,
+            effect=effect,
+            retry_after=carried.retry_after(error),
+        )
+    )
 
 
 def refusal(reason: str, message: str, *, code: Code = Code.CONFLICT) -> Rule:
     """The tool worked and declined."""
-    return lambda tool, _: ToolRefusal(tool, reason, message, code=code)
+    return _checked(lambda tool, _: ToolRefusal(tool, reason, message, code=code))
 
 
-def timed_out(*, effect: Effect | None = None) -> Rule:
+def timed_out(reason: str = taxonomy.TIMED_OUT, *, effect: Effect | None = None) -> Rule:
     """Time ran out while nobody knows what the other side did."""
-    return lambda tool, _: ToolTimedOutError(tool, effect=effect)
+    return _checked(
+        lambda tool, error: ToolTimedOutError(
+            tool, reason, effect=effect, retry_after=carried.retry_after(error)
+        )
+    )
+
+
+def by_status(fallback: Rule) -> Rule:
+    """The statuses of the same map decide, `fallback` where none of them matches."""
+    return _ByStatus(fallback)
+
+
+def by_cause(fallback: Rule) -> Rule:
+    """What the exception was raised from decides, `fallback` where no rule knows that."""
+    return _ByCause(fallback)
+
+
+@dataclass(frozen=True, slots=True)
+class _ByStatus:
+    fallback: Rule
+
+    def __call__(self, tool: str, error: BaseException) -> ToolError | None:
+        return self.fallback(tool, error)
+
+
+@dataclass(frozen=True, slots=True)
+class _ByCause:
+    fallback: Rule
+
+    def __call__(self, tool: str, error: BaseException) -> ToolError | None:
+        return self.fallback(tool, error)
+
+
+def _checked(rule: Rule) -> Rule:
+    """The rule, tried once: a mistake shows where the map is written, not when a tool fails."""
+    rule("tool", Exception())
+    return rule
+
+
+def _first(told: float | None, default: float | None) -> float | None:
+    return default if told is None else told
 
 
 class ToolErrorMap:
     """Rules by exception type, else by the status an exception carries.
 
     Args:
-        types: rules by type; the most specific one in the exception's MRO wins.
-        statuses: rules by `status_code`, `status` or `.response.status_code`.
+        types: rules by type, or by its dotted name ("httpx.ConnectError") where one does not want
+            to import it; the most specific one in the exception's MRO wins.
+        statuses: rules by `status_code`, `status`, `.response.status_code` or `.response.status`;
+            asked where no type rule matches, or where the type rule is `by_status`.
         otherwise: a map to ask next.
     """
 
     def __init__(
         self,
-        types: Mapping[type[BaseException], Rule] | None = None,
+        types: Mapping[Key, Rule] | None = None,
         *,
         statuses: Mapping[int, Rule] | None = None,
         otherwise: ToolErrorMap | None = None,
     ) -> None:
-        self._types = dict(types or {})
+        self._types: dict[type[BaseException] | str, Rule] = dict((types or {}).items())
         self._statuses = dict(statuses or {})
         self._otherwise = otherwise
 
@@ -72,64 +141,63 @@ class ToolErrorMap:
         """
         if not isinstance(error, Exception):
             raise error
-        for link in chain(error):
-            if isinstance(link, ToolError):
-                return link
-            if (rule := self.rule_for(link)) is not None:
-                return rule(tool, link)
-        return ToolFailure(tool, UNMAPPED_FAILURE, code=Code.INTERNAL)
+        return self._classified(error, tool, set())
 
     def before(self, other: ToolErrorMap) -> ToolErrorMap:
         """A map with these rules, with `other` asked where no rule here matches."""
         otherwise = self._otherwise.before(other) if self._otherwise else other
         return ToolErrorMap(self._types, statuses=self._statuses, otherwise=otherwise)
 
-    def rule_for(self, error: BaseException) -> Rule | None:
-        """The rule for one exception, its causes not considered."""
+    def _classified(self, error: BaseException, tool: str, seen: set[int]) -> ToolError:
+        fallback: ToolError | None = None
+        for link in carried.links(error, seen):
+            if isinstance(link, ToolError):
+                return link
+            if isinstance(link, ExceptionGroup):
+                return self._of_group(link, tool, seen)
+            found, final = self._matched(link, tool)
+            if found is not None and final:
+                return found
+            fallback = fallback or found
+        return fallback or ToolFailure(tool, taxonomy.UNMAPPED_FAILURE, code=Code.INTERNAL)
+
+    def _of_group(self, group: ExceptionGroup[Exception], tool: str, seen: set[int]) -> ToolError:
+        """One error for what failed together: transient only if every part of it is."""
+        return max(
+            (self._classified(leaf, tool, set(seen)) for leaf in group.exceptions), key=_risk
+        )
+
+    def _matched(self, error: BaseException, tool: str) -> tuple[ToolError | None, bool]:
+        """What the first rule that applies says, and whether its word is final."""
+        for rule in self._rules_for(error):
+            if (found := rule(tool, error)) is not None:
+                return found, not isinstance(rule, _ByCause)
+        return None, True
+
+    def _rules_for(self, error: BaseException) -> Iterator[Rule]:
+        by_status = self._statuses.get(carried.status(error) or 0)
         for kind in type(error).__mro__:
-            if kind in self._types:
-                return self._types[kind]
-        status = status_of(error)
-        if status is not None and status in self._statuses:
-            return self._statuses[status]
-        return None if self._otherwise is None else self._otherwise.rule_for(error)
+            rule = self._types.get(kind) or self._types.get(
+                f"{kind.__module__}.{kind.__qualname__}"
+            )
+            if isinstance(rule, _ByStatus) and by_status is not None:
+                yield by_status
+            if rule is not None:
+                yield rule
+        if by_status is not None:
+            yield by_status
+        if self._otherwise is not None:
+            yield from self._otherwise._rules_for(error)  # noqa: SLF001 - a map of the same kind
 
 
-def chain(error: BaseException) -> Iterator[BaseException]:
-    """The exception, then its causes, outermost first."""
-    seen: set[int] = set()
-    link: BaseException | None = error
-    while link is not None and id(link) not in seen:
-        seen.add(id(link))
-        yield link
-        link = link.__cause__
-
-
-def status_of(error: BaseException) -> int | None:
-    """The HTTP status an exception carries, or None."""
-    for holder in (error, getattr(error, "response", None)):
-        for name in ("status_code", "status"):
-            status: Any = getattr(holder, name, None)
-            if isinstance(status, int) and 100 <= status <= 599:
-                return status
-    return None
-
-
-#: Transport knowledge every guard starts from; transient only where nothing landed.
-TRANSPORT = ToolErrorMap(
-    {
-        ConnectionRefusedError: transient("upstream_unavailable"),
-        TimeoutError: timed_out(),
-        asyncio.TimeoutError: timed_out(),
-    },
-    statuses={
-        401: permanent("upstream_unauthorized", code=Code.PERMISSION_DENIED),
-        403: permanent("upstream_forbidden", code=Code.PERMISSION_DENIED),
-        404: permanent("upstream_not_found", code=Code.NOT_FOUND),
-        409: permanent("upstream_conflict", code=Code.CONFLICT),
-        429: transient("upstream_rate_limited", code=Code.RATE_LIMITED),
-        502: permanent("upstream_bad_gateway", code=Code.UNAVAILABLE),
-        503: transient("upstream_unavailable"),
-        504: permanent("upstream_gateway_timeout", code=Code.UNAVAILABLE),
-    },
-)
+def _risk(error: ToolError) -> tuple[bool, int, bool, float]:
+    """How much care an error asks for; of those that failed together the greatest decides."""
+    effect = error.effect
+    if effect is None and isinstance(error, ToolResultError):
+        effect = Effect.APPLIED
+    if effect is None:
+        effect = taxonomy.effect_of(
+            error.outcome, error.code, writes=True, nothing_landed=error.transient
+        )
+    landed = (Effect.NONE, Effect.UNKNOWN, Effect.APPLIED).index(effect)
+    return not error.transient, landed, error.code is Code.INTERNAL, error.retry_after or 0.0

@@ -10,9 +10,10 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from toolfault import budget
-from toolfault.error_map import TRANSPORT, ToolErrorMap
+from toolfault.error_map import ToolErrorMap
 from toolfault.instrument import declared
 from toolfault.instrument.declared import Tool
+from toolfault.transport import TRANSPORT
 from toolfault.wrap import F, Hook, OnError, wrapped
 
 

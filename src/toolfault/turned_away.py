@@ -5,12 +5,12 @@ from __future__ import annotations
 from toolfault import conventions as c
 from toolfault.call import Call
 from toolfault.envelope import Envelope
-from toolfault.error_map import TRANSPORT
 from toolfault.errors import ToolError
 from toolfault.instrument import report
 from toolfault.instrument.declared import Tool
 from toolfault.instrument.record import Attributes
 from toolfault.taxonomy import Outcome
+from toolfault.transport import TRANSPORT
 
 
 def never_ran(error: ToolError, *, call_id: str | None = None) -> Envelope:
