@@ -42,8 +42,8 @@ class View(NamedTuple):
 
 Spans = Iterator[Span]
 
-_KEY_BEFORE = re.compile(r"[\w.$-]*\Z", re.ASCII)
-_KEY_AFTER = re.compile(r"[\w.-]*", re.ASCII)
+_KEY_BEFORE = re.compile(r"[\w.$\x80-\xff-]*\Z", re.ASCII)
+_KEY_AFTER = re.compile(r"[\w.\x80-\xff-]*", re.ASCII)
 _PAIR_BEFORE = re.compile(
     r"(?:api|access|secret|private|auth|client|account|signing|encryption|master|shared|pass|refresh|session|"
     r"license|subscription|app|application|ssh|bot|webhook|user|db|database|admin|authorization|verification)[ _-]\Z"
@@ -91,7 +91,7 @@ def assignment(view: View, start: int, end: int) -> Spans:
         yield Span(value.start, value.end, found)
 
 
-_TYPE = re.compile(r"(?:str|bytes|SecretStr|Optional\[\w+\]|string|String|&str|char\s?\*)(?: \| None)?[ \t]*=[ \t]*")
+_TYPE = re.compile(r"(?:str|bytes|SecretStr|Optional\[\w+\]|string|String|&str|char\s?\*)(?: \| None)?[ \t]*=[ \t]*|string\(\d+\)[ \t]*")
 
 
 def _past_type(data: str, at: int) -> int:
@@ -116,10 +116,13 @@ def _weak(view: View, begin: int, key: str, end: int) -> Spans:
         return
     text = view.data[value.start : value.end][:600]
     least = 6 if is_query else 12
-    if "%" in text or looks_random(text, least) or (is_query and name in ("sig", "code") and len(text) > 15):
+    if name in ("sig", "signature") and _SIGNED.fullmatch(text) and any(c.isdigit() for c in text):
+        yield Span(value.start, value.end, "signature")
+    elif "%" in text or looks_random(text, least) or (is_query and name in ("sig", "code") and len(text) > 15):
         yield Span(value.start, value.end, "signature" if name.startswith("sig") else "oauth_code" if is_query else "session")
 
 
+_SIGNED = re.compile(r"[A-Za-z0-9+/=%_-]{16,}")
 _SCHEME = re.compile(
     r"\s*(?:(?:basic|bearer|token|apikey|api-key|negotiate|ntlm|digest|hmac|hawk|oauth|key|splunk|genie-?key|aws4-hmac-sha256|"
     r"sharedkey|sharedaccesssignature|goog4-rsa-sha256|bot|jwt|snowflake token)(?:\s+|=|:\s*|%20|\+))"
@@ -132,13 +135,14 @@ def _header(view: View, key: str, kind: str, value: Value) -> Spans:
     scheme = _SCHEME.match(view.low, value.start, value.start + 60)
     start = scheme.end() if scheme else value.start
     end = value.end
+    has_parameters = scheme is not None and scheme[0].strip().startswith(_PARAMETERS)
     if not value.quoted:
-        many = kind == "cookie" or (scheme and scheme[0].strip().startswith(_PARAMETERS))
+        many = kind == "cookie" or has_parameters
         end = _line_end(view.data, start) if many else _word_end(view.data, start)
     text = view.data[start:end][:600]
     if end <= start or "[REDACTED:" in text and not is_secret("token", text, quoted=True):
         return
-    if is_remark(text) or (not value.quoted or not scheme) and starts_remark(text.split()[0] if text.split() else ""):
+    if not has_parameters and is_remark(text) or (not value.quoted or not scheme) and starts_remark(text.split()[0] if text.split() else ""):
         return
     if kind == "cookie" and not key.lower().endswith("cookie") and not value.quoted and "=" in text.split(";")[0]:
         end = _word_end(view.data, start)
@@ -147,8 +151,11 @@ def _header(view: View, key: str, kind: str, value: Value) -> Spans:
     yield Span(start, end, kind)
 
 
+_HEADER_END = re.compile(r"[\r\n']|\\+[rn']")
+
+
 def _line_end(data: str, at: int) -> int:
-    found = re.compile(r"[\r\n\"']|\\+[rn\"']").search(data, at)
+    found = _HEADER_END.search(data, at)
     return found.start() if found else len(data)
 
 
@@ -214,8 +221,8 @@ def bearer(view: View, start: int, end: int) -> Spans:
     """`Bearer value` outside a header; "Bearer authentication failed" is a remark."""
     at = end
     text = view.data[at : at + 600].split(None, 1)[0] if view.data[at : at + 600].split() else ""
-    found = re.compile(r"[A-Za-z0-9._~+/=|%*:-]+").match(view.data, at)
-    if not found or starts_remark(text) or len(found[0]) < 6:
+    found = re.compile(r"[A-Za-z0-9._~+/|%*:-]+={0,2}").match(view.data, at)
+    if not found or view.data[found.end() : found.end() + 1].isalnum() or starts_remark(text) or len(found[0]) < 6:
         return
     if looks_random(found[0][:600], 6) or len(found[0]) >= 16 or "." in found[0][:-1]:
         yield Span(at, found.end(), "bearer")
@@ -287,14 +294,14 @@ def userinfo(view: View, start: int, end: int) -> Spans:
     """`scheme://user:password@host`; the password may hold `/`, `#` and `@`."""
     window = view.data[start + 3 : min(end, start + 3 + 1000)]
     authority = re.split(r"[/?#]", window, maxsplit=1)[0]
-    at = authority.rfind("@")
-    if at < 0:
-        user, colon, password = window.partition(":")
-        if not colon or re.match(r"\d{1,5}(?:[/?#]|\Z)", password) or re.search(r"[/?#]", user):
-            return
-        at = window.rfind("@")
-        if at < 0 or "://" in window[:at]:
-            return
+    user, colon, password = window.partition(":")
+    if colon and not re.search(r"[/?#@]", user) and not re.match(r"\d{1,5}(?:[/?#]|\Z)", password):
+        at = window.partition("?")[0].rfind("@")
+        at = at if at >= 0 else window.rfind("@")
+    else:
+        at = authority.rfind("@")
+    if at < 0 or "://" in window[:at]:
+        return
     text = window[:at]
     if text in ("", "git", "...", "user", "hg", "svn") or "[REDACTED:" in text:
         return
@@ -385,6 +392,10 @@ def host(view: View, start: int, end: int) -> Spans:
     yield Span(begin + offset, stop, "host")
 
 
+_NETWORK = re.compile(
+    r"(?:https?|wss?|tcp|udp|tls|ssl|rediss?|postgres(?:ql)?|mysql|mariadb|sqlserver|oracle|mongodb|amqps?|kafka|nats|grpcs?|ldaps?|s?ftp|ssh|smtps?|"
+    r"imaps?|memcached|etcd|bolt|neo4j|clickhouse|mqtts?|pymysql|psycopg2?|asyncpg|aiomysql|plaintext|sasl_ssl|sasl_plaintext|consul|zookeeper|thrift|socks[45]h?)\Z"
+)
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")
 
 
@@ -394,6 +405,8 @@ def named_host(view: View, start: int, end: int) -> Spans:
     if not name:
         return
     text = name[0].rstrip(".-_")
+    if view.data.startswith("://", start) and not _NETWORK.search(view.low, max(0, start - 24), start):
+        return
     quoted = view.data[end - 1 : end] in ('"', "'", "`")
     said = view.low[start:end].rstrip("\"'` ").endswith(("host", "name", "address", "lookup", "resolve"))
     if said and not quoted and not re.search(r"[\d.-]", text):

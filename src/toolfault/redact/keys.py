@@ -5,12 +5,20 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
-_WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z\x80-\xff]+|[0-9]+")
+_WORD = re.compile(r"[\x80-\xff]+(?:[a-z]*[\x80-\xff]+)*|[A-Z]+(?![a-z])|[A-Z]?[a-z]+(?:[\x80-\xff]+[a-z]*)*|[0-9]+")
+
+#: one word, whatever the case and the dashes
+_COMPOUND = re.compile(r"(?i)pass[ _.-]?(?:word|phrase|code|wd)s?|api[ _.-]?keys?|(?<![a-z])sess(?:ion)?[_.-]?id")
 
 _PASSWORD = (
     "password passwords passwd passwds passphrase passcode passwort kennwort pwd pw psw passw pword "
-    "contrasena contraseña senha motdepasse requirepass masterauth userpass storepass keypass mnemonic"
+    "contrasena senha motdepasse requirepass masterauth userpass storepass keypass mnemonic"
 ).split()
+#: in the byte-per-character form that the scan works on
+FOREIGN = [
+    word.encode().decode("latin-1")
+    for word in "пароль Пароль ПАРОЛЬ 密码 密碼 パスワード 비밀번호 κωδικός hasło contraseña".split()
+]
 _SECRET = "secret secrets credential credentials creds cred verifier assertion samlresponse".split()
 _TOKEN = "token jwt bearer csrf xsrf tok accesstoken authtoken refreshtoken idtoken".split()
 _API_KEY = (
@@ -24,7 +32,7 @@ _SESSION = (
 
 #: word -> kind, told by the end of a word so that `PGPASSWORD` and `dbpassword` are known too.
 _KINDS = (
-    {w: "password" for w in _PASSWORD}
+    {w: "password" for w in (*_PASSWORD, *FOREIGN)}
     | {w: "secret" for w in _SECRET}
     | {w: "token" for w in _TOKEN}
     | {w: "api_key" for w in _API_KEY}
@@ -60,11 +68,15 @@ _BEFORE = frozenset(
 )
 
 
+def _joined(compound: re.Match[str]) -> str:
+    return "_" + re.sub(r"[ _.-]", "", compound[0]).lower() + "_"
+
+
 def _of_word(word: str) -> str | None:
     kind = _KINDS.get(word)
     if kind:
         return kind
-    for ending in _ENDINGS:
+    for ending in (*_ENDINGS, *FOREIGN):
         if word.endswith(ending):
             return _KINDS[ending]
     return None
@@ -85,7 +97,7 @@ def _of_pair(before: str, word: str) -> str | None:
 @lru_cache(maxsize=4096)
 def kind_of(key: str) -> str | None:
     """The class of what `key` holds (`password`, `token`, ...), or None if it is no secret."""
-    words = [w.lower() for w in _WORD.findall(key[-200:])]
+    words = [w.lower() if w.isascii() else w for w in _WORD.findall(_COMPOUND.sub(_joined, key[-200:]))]
     for at in range(len(words) - 1, -1, -1):
         before = words[at - 1] if at else ""
         kind = _of_word(words[at]) or _of_pair(before, words[at])

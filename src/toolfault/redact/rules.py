@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from toolfault.redact import context, programs
 from toolfault.redact.context import Spans, View
+from toolfault.redact.keys import FOREIGN
 from toolfault.redact.tokens import TOKENS
 
 
@@ -26,7 +27,7 @@ _STEMS = (
     "pass", "pwd", "psw", "pword", "secret", "token", "key", "cred", "auth", "cookie", "sess", "sid", "sig", "jwt",
     "otp", "pin", "cvv", "cvc", "ssn", "bearer", "csrf", "xsrf", "saml", "assertion", "verifier", "code",
     "state", "kennwort", "senha", "contrase", "motdepasse", "mnemonic", "phrase", "masterauth", "nonce", "ticket",
-    "accessid", "pw",
+    "accessid", "pw", *FOREIGN,
 )  # fmt: skip
 _STEM = f"(?:{'|'.join(_STEMS)})[a-z0-9_.$\\x80-\\xff-]{{0,40}}"
 _QUOTE = r"(?:\\{0,4}[\"'`]|&quot;)?"
@@ -71,10 +72,10 @@ CONTEXT: tuple[Rule, ...] = (
     Rule("secret", _STEMS, _ASSIGN, context.assignment),
     Rule("secret", ("</",), r"(?:" + "|".join(_STEMS) + r")[a-z0-9_.-]{0,40}(?:[ \t\n][^<>]{0,200})?>", context.element),
     Rule("secret", _STEMS, r"(?:" + "|".join(_STEMS) + r")[a-z0-9_.-]{0,40}[ \t]{1,3}", context.flag),
-    Rule("secret", _AT_WORDS, r"(?:" + "|".join(_AT_WORDS) + r")s?[\"']?(?:[ \t](?:provided|supplied|given|used|value|id))?(?:[ \t](?:is|was|of|by))?:?[ \t]{1,3}", context.prose),
+    Rule("secret", _AT_WORDS, r"(?:" + "|".join(_AT_WORDS) + r")[a-z0-9_.-]{0,20}[\"']?(?:[ \t](?:provided|supplied|given|used|value|id))?(?:[ \t](?:is|was|of|by))?:?[ \t]{1,3}", context.prose),
     Rule("bearer", ("bearer",), r"\bbearer(?:[ \t]{1,3}|%20|\+|:[ \t]?)", context.bearer),
     Rule("basic_auth", ("basic",), r"\bbasic(?:[ \t]{1,3}|%20|\+|:[ \t]?)", context.basic),
-    Rule("cookie", ("<cookie ",), r"<cookie [^>\n]{1,4000}"),
+    Rule("cookie", ("<cookie ",), r"<cookie [^>\n]+"),
     Rule("credentials", ("auth",), r"auth(?:entication|_basic)?[\"']?[ ]?(?:[=:][ ]?)?(?:[a-z.]{1,40})?[(\[](?:login=|username=)?" + _PAIR_LITERAL + r",[ ]?(?:password=)?" + _PAIR_LITERAL, programs.auth_pair),
     Rule("credentials", ("-u", "--user", "--proxy-user", "'--user'"), r"(?:[ \t\"'\[(]-u|--(?:proxy-)?user)(?:[\"'],)?[ =]?", programs.user_flag),
     Rule("password", (" -p", "'-p"), r"\b" + _PROGRAMS + r"\b[^\n|;]{0,200}?[ \t'\"]-p(?:[\"'],)?[ =]?", programs.short_password),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from collections.abc import Iterator
 
 from toolfault.redact.context import Span, View, decode_base64
@@ -45,7 +46,7 @@ class Scrubber:
         raw = text.encode("utf-8", "surrogatepass")
         data = raw.decode("latin-1")
         for _ in range(MAX_PASSES):
-            spans = list(self._spans(data, raw, depth=0))
+            spans = list(_new(data, self._spans(data, raw, depth=0)))
             if not spans:
                 return raw.decode("utf-8", "surrogatepass")
             data = _replace(data, spans)
@@ -93,7 +94,7 @@ class Scrubber:
                 yield Span(start, at, rule.kind)
                 continue
             for span in rule.find(view, start, at):
-                if span.end > span.start and not view.data.startswith("[REDACTED:", span.start):
+                if span.end > span.start:
                     yield span
                     at = max(at, span.end)
         yield Span(at, len(view.data), "excess")
@@ -118,6 +119,22 @@ class Scrubber:
 
     def _is_secret(self, inner: str) -> bool:
         return next(self._found(inner, inner.encode("latin-1")), None) is not None
+
+
+def _new(data: str, spans: Iterator[Span]) -> Iterator[Span]:
+    """`spans` without what an earlier pass has replaced: no replacement is torn, none is replaced alone."""
+    made = [found.span() for found in _REPLACEMENT.finditer(data)]
+    ends = [end for _, end in made]
+    for start, end, kind in spans:
+        first = bisect_right(ends, start)
+        if first < len(made) and made[first][0] < start:
+            start = made[first][1]  # noqa: PLW2901
+        last = bisect_right(ends, end - 1)
+        if last < len(made) and made[last][0] < end < made[last][1]:
+            end = made[last][0]  # noqa: PLW2901
+        left = _REPLACEMENT.sub("", data[start:end]) if made else data[start:end]
+        if any(c.isalnum() for c in left):
+            yield Span(start, end, kind)
 
 
 def _replace(data: str, spans: list[Span]) -> str:
