@@ -33,6 +33,12 @@ def postgres():
         tempfile.TemporaryDirectory(prefix="toolfault-") as folder,
         EmbeddedPostgres(Path(folder)) as url,
     ):
+        with psycopg.connect(
+            url, autocommit=True
+        ) as conn:  # nobody needs these data after a power cut
+            conn.execute("ALTER SYSTEM SET fsync = off")
+            conn.execute("ALTER SYSTEM SET full_page_writes = off")
+            conn.execute("SELECT pg_reload_conf()")
         yield url
 
 
@@ -43,14 +49,14 @@ def _template(postgres):
     url = _named(postgres, _TEMPLATE)
     schema.upgrade(url)
     with psycopg.connect(url) as conn:
-        partitions.maintain(conn, datetime.now(UTC))
+        partitions.maintain(conn, datetime.now(UTC), partitions.Retention(days=7))
     return _TEMPLATE
 
 
 @pytest.fixture
 def database_url(postgres, _template):
-    """Address of a database of one's own: all tables, partitions around today, no rows."""
-    yield from _fresh(postgres, f"TEMPLATE {_template}")
+    """Address of a database of one's own: all tables, partitions from a week ago on, no rows."""
+    yield from _fresh(postgres, f"TEMPLATE {_template} STRATEGY file_copy")
 
 
 @pytest.fixture

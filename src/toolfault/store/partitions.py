@@ -52,7 +52,9 @@ class Maintained(NamedTuple):
     postponed: tuple[str, ...] = ()  # their table was busy; the next run tries again
 
 
-class _Range(NamedTuple):
+class Range(NamedTuple):
+    """A partition and the days it holds, `high` excluded."""
+
     name: str
     low: date
     high: date
@@ -80,7 +82,7 @@ def maintain(conn: Connection, now: datetime, retention: Retention = Retention()
 
 def ahead(conn: Connection, today: date) -> int:
     """For how many days from tomorrow on every daily table has a partition."""
-    days = [{span.low for span in _existing(conn, table)} for table in DAILY]
+    days = [{span.low for span in existing(conn, table)} for table in DAILY]
     count = 0
     while all(today + _DAY * (count + 1) in of_table for of_table in days):
         count += 1
@@ -94,7 +96,7 @@ def _maintain(
     dropped: list[str] = []
     postponed: list[str] = []
     for table in (*DAILY, *MONTHLY):
-        there = {span.name: span for span in _existing(conn, table)}
+        there = {span.name: span for span in existing(conn, table)}
         wanted = [span for span in _wanted(table, now.date(), retention) if span.name not in there]
         ahead_first = [span.name for span in wanted]
         done = not wanted or _locked_briefly(conn, lambda: _make(conn, table, wanted))  # noqa: B023
@@ -108,20 +110,21 @@ def _maintain(
     return Maintained(tuple(made), tuple(dropped), tuple(postponed))
 
 
-def _wanted(table: str, today: date, retention: Retention) -> Iterator[_Range]:
-    yield _Range(f"{table}_undated", UNDATED.date(), UNDATED.date() + _DAY)
+def _wanted(table: str, today: date, retention: Retention) -> Iterator[Range]:
+    yield Range(f"{table}_undated", UNDATED.date(), UNDATED.date() + _DAY)
     low, last = today - _DAY * retention.of(table), today + _DAY * retention.ahead_days
     if table in MONTHLY:
         low = low.replace(day=1)
     while low <= last:
         high = (low + _DAY * 31).replace(day=1) if table in MONTHLY else low + _DAY
-        yield _Range(
+        yield Range(
             f"{table}_{low:%Y%m}" if table in MONTHLY else f"{table}_{low:%Y%m%d}", low, high
         )
         low = high
 
 
-def _existing(conn: Connection, table: str) -> list[_Range]:
+def existing(conn: Connection, table: str) -> list[Range]:
+    """The partitions of a table, the oldest first and `undated` last."""
     with conn.transaction():
         rows = conn.execute(
             "SELECT relname FROM pg_inherits JOIN pg_class ON pg_class.oid = inhrelid "
@@ -131,18 +134,18 @@ def _existing(conn: Connection, table: str) -> list[_Range]:
     return [span for (name,) in rows if (span := _range_of(name)) is not None]
 
 
-def _range_of(name: str) -> _Range | None:
+def _range_of(name: str) -> Range | None:
     found = re.search(PARTITION_NAME, name)
     if found is None:
         return None
     suffix = found.group(1)
     if suffix == "undated":
-        return _Range(name, UNDATED.date(), UNDATED.date() + _DAY)
+        return Range(name, UNDATED.date(), UNDATED.date() + _DAY)
     if len(suffix) == 6:
         low = date(int(suffix[:4]), int(suffix[4:]), 1)
-        return _Range(name, low, (low + _DAY * 31).replace(day=1))
+        return Range(name, low, (low + _DAY * 31).replace(day=1))
     low = date(int(suffix[:4]), int(suffix[4:6]), int(suffix[6:]))
-    return _Range(name, low, low + _DAY)
+    return Range(name, low, low + _DAY)
 
 
 def _locked_briefly(conn: Connection, change: Callable[[], None]) -> bool:
@@ -159,7 +162,7 @@ def _locked_briefly(conn: Connection, change: Callable[[], None]) -> bool:
     return False
 
 
-def _make(conn: Connection, table: str, spans: list[_Range]) -> None:
+def _make(conn: Connection, table: str, spans: list[Range]) -> None:
     zone = "" if table == "reference" else " 00:00+00"
     for span in spans:
         conn.execute(

@@ -7,6 +7,7 @@ from operator import itemgetter
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from toolfault.store.models import DAILY, UNDATED
+from toolfault.store.partitions import existing
 from toolfault.store.stage import COLUMNS, KEYS
 
 if TYPE_CHECKING:
@@ -14,10 +15,12 @@ if TYPE_CHECKING:
 
     from psycopg import Connection
 
+    from toolfault.store.partitions import Range
     from toolfault.store.rows import Call, Event, Log
     from toolfault.store.stage import Stage
 
-DAY = timedelta(days=1)
+_DAY = timedelta(days=1)
+_FUTURE = timedelta(days=1)  # how far ahead a clock may be
 _REFRESH = timedelta(hours=1)  # partitions are made a week ahead
 _KEY_OF = {
     table: itemgetter(*map(COLUMNS[table].index, KEYS[table]))
@@ -26,9 +29,6 @@ _KEY_OF = {
 }
 _KEY_OF["tool_call_ok"] = _KEY_OF["tool_call"]  # both take rows of `Call`
 OK_COLUMNS = itemgetter(*map(COLUMNS["tool_call"].index, COLUMNS["tool_call_ok"]))
-_DAYS_OF_PARTITIONS = """SELECT inhparent::regclass::text, substring(relname FROM '_([0-9]{8})$')
-    FROM pg_inherits JOIN pg_class ON pg_class.oid = inhrelid
-    WHERE inhparent = ANY(%s::regclass[]) AND relname ~ '_[0-9]{8}$'"""
 _UNDATED_KEYS = {
     table: f"SELECT told_at, {', '.join(rest)} FROM {table} "  # noqa: S608  # names of ours
     f"WHERE {time} = %s AND told_at BETWEEN %s AND %s"
@@ -37,11 +37,11 @@ _UNDATED_KEYS = {
 
 
 class Bounds:
-    """From when to when each table has a partition for every day."""
+    """From when to when tables have partitions without a gap."""
 
     def __init__(self, conn: Connection) -> None:
         self._conn = conn
-        self._ranges: dict[str, tuple[datetime, datetime]] = {}
+        self._days: dict[str, tuple[date, date]] = {}
         self._read_at = UNDATED
 
     def refresh(self, now: datetime) -> None:
@@ -51,29 +51,31 @@ class Bounds:
 
     def read(self, now: datetime) -> None:
         """Looks which partitions there are."""
-        days: dict[str, set[date]] = {table: set() for table in DAILY}
-        with self._conn.transaction():
-            for table, text in self._conn.execute(_DAYS_OF_PARTITIONS, (list(DAILY),)):
-                days[table].add(datetime.strptime(text, "%Y%m%d").replace(tzinfo=UTC).date())
-        self._ranges = {table: _unbroken(there, now.date()) for table, there in days.items()}
+        tables = (*DAILY, "reference")
+        self._days = {table: _unbroken(existing(self._conn, table), now.date()) for table in tables}
         self._read_at = now
 
-    def of(self, table: str, now: datetime) -> tuple[datetime, datetime]:
+    def times(self, table: str, now: datetime) -> tuple[datetime, datetime]:
         """A time from the future is undated even where a partition is there already."""
-        low, high = self._ranges[table]
-        return low, min(high, now + DAY)
+        low, high = map(_midnight, self._days[table])
+        return low, min(high, now + _FUTURE)
+
+    def days(self, table: str, now: datetime) -> tuple[date, date]:
+        """The same in days, the second of them excluded."""
+        low, high = self._days[table]
+        return low, min(high, now.date() + 2 * _DAY)
 
 
-def _unbroken(days: set[date], today: date) -> tuple[datetime, datetime]:
-    """The range of days around today without a gap; nothing where today is missing."""
-    if today not in days:
-        return UNDATED, UNDATED
+def _unbroken(ranges: Sequence[Range], today: date) -> tuple[date, date]:
+    """The days around today without a gap; none where today has no partition."""
     low = high = today
-    while low - DAY in days:
-        low -= DAY
-    while high in days:
-        high += DAY
-    return _midnight(low), _midnight(high)
+    for span in sorted(ranges, key=lambda span: span.low):
+        if span.low <= high < span.high:
+            high = span.high
+    for span in sorted(ranges, key=lambda span: span.low, reverse=True):
+        if span.low < low <= span.high or span.low <= low < span.high:
+            low = span.low
+    return (low, high) if high > today else (today, today)
 
 
 def _midnight(day: date) -> datetime:

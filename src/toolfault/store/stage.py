@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from psycopg.types.json import set_json_dumps
+from psycopg.types.string import BytesBinaryDumper
 from sqlalchemy import BigInteger, Boolean, Date, DateTime, LargeBinary, SmallInteger, Text
 from sqlalchemy.dialects.postgresql import ARRAY, JSONB
 
@@ -29,8 +29,9 @@ _STAGED = (
 )  # fmt: skip
 _RETURNING = (*DAILY, "error_group")  # where it matters which rows were new
 _LEFT_TO_DEFAULTS = {"status", "status_at"}  # people's, not ours
+# JSON comes as text and the server reads it: psycopg has no fast way to send it as jsonb.
 _TYPES: dict[type[TypeEngine[Any]], str] = {
-    BigInteger: "int8", Boolean: "bool", Date: "date", DateTime: "timestamptz", JSONB: "jsonb",
+    BigInteger: "int8", Boolean: "bool", Date: "date", DateTime: "timestamptz", JSONB: "text",
     LargeBinary: "bytea", SmallInteger: "int2", Text: "text",
 }  # fmt: skip
 
@@ -58,6 +59,7 @@ _COPY_TYPES = {
     table: [_type_name(METADATA.tables[table].columns[name].type) for name in names]
     for table, names in COLUMNS.items()
 }
+_JSON = "attributes"
 
 
 def _added(table: str, *columns: str) -> list[str]:
@@ -103,8 +105,9 @@ def _insert(table: str) -> str:
     columns, key = ", ".join(COLUMNS[table]), ", ".join(KEYS[table])
     action = f"UPDATE SET {_ON_CONFLICT[table]}" if table in _ON_CONFLICT else "NOTHING"
     returning = f" RETURNING {key}" if table in _RETURNING else ""
+    read = columns.replace(_JSON, f"{_JSON}::jsonb")
     return (
-        f"INSERT INTO {table} ({columns}) SELECT {columns} FROM stage_{table} "  # noqa: S608  # names of ours
+        f"INSERT INTO {table} ({columns}) SELECT {read} FROM stage_{table} "  # noqa: S608  # names of ours
         f"ON CONFLICT ({key}) DO {action}{returning}"
     )
 
@@ -116,7 +119,7 @@ _COPY = {
 }
 _MAKE = "; ".join(
     f"CREATE TEMP TABLE IF NOT EXISTS stage_{table} ON COMMIT DELETE ROWS AS "  # noqa: S608
-    f"SELECT {', '.join(names)} FROM {table} LIMIT 0"
+    f"SELECT {', '.join(names).replace(_JSON, f'{_JSON}::text')} FROM {table} LIMIT 0"
     for table, names in COLUMNS.items()
 )
 
@@ -125,7 +128,8 @@ class Stage:
     """The temporary tables of one connection."""
 
     def __init__(self, conn: Connection) -> None:
-        set_json_dumps(str, conn)  # attributes come as JSON text already
+        # For bytes psycopg would choose the dumper of its class Binary, which is Python and slow.
+        conn.adapters.register_dumper(bytes, BytesBinaryDumper)
         with conn.transaction():
             conn.execute(_MAKE)
         self.cursor: Cursor[Any] = conn.cursor(binary=True)

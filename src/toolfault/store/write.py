@@ -117,7 +117,7 @@ class Writer:
         others = self._new("tool_call", [call for call in calls if call.outcome != Outcome.OK], now)
         new_events = self._new("run_event", events, now)
         new_logs = self._new("log_record", logs, now)
-        write_references(stage, now, others, new_events, new_logs)
+        write_references(stage, self._bounds.days("reference", now), others, new_events, new_logs)
         totals = Totals(labels, self.slot)
         self._groups.write(stage, others, totals, now)
         self._write_notes(new_events)
@@ -128,7 +128,7 @@ class Writer:
         return Loaded(len(ok) + len(others), len(new_events), len(new_logs))
 
     def _new(self, table: str, rows: Sequence[Row], now: datetime) -> list[Row]:
-        return write_new(self._stage, table, rows, self._bounds.of(table, now))
+        return write_new(self._stage, table, rows, self._bounds.times(table, now))
 
     def _write_notes(self, events: Sequence[Event]) -> None:
         """Dead letters and declarations of tools, in the order of their keys."""
