@@ -39,7 +39,7 @@ def test_a_flag_wins_over_its_variable_and_an_absent_flag_does_not():
         ("GRPC_PORT", "70000", "TOOLFAULT_GRPC_PORT: '70000' is not accepted. Give a port"),
         ("WEB_PORT", "web", "TOOLFAULT_WEB_PORT: 'web' is not accepted. Give a port"),
         ("MAX_REQUEST_BYTES", "0", "TOOLFAULT_MAX_REQUEST_BYTES: '0' is not accepted. Give bytes"),
-        ("TRACE_LINK", "https://traces", "with {trace_id} in it"),
+        ("TRACE_LINK", "traces/{trace_id}", "Give http:// or https:// address"),
         ("BASE_URL", "toolfault.example", "Give http:// or https:// address"),
         ("TLS_KEY", "key.pem", "go together"),
         ("WEB_PROT", "1", "TOOLFAULT_WEB_PROT is no setting of toolfault. Did you mean TOOLFAULT_WEB_PORT?"),

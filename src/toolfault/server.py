@@ -10,27 +10,35 @@ import sys
 from contextlib import AsyncExitStack, ExitStack, contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Literal
 
 import grpc
 import psycopg
 import uvicorn
+from prometheus_client import CollectorRegistry
 
 from toolfault import logs, ports
 from toolfault.ingest import grpc as ingest_grpc
 from toolfault.ingest import http as ingest_http
 from toolfault.ingest.pipeline import Pipeline
+from toolfault.senders import Senders
 from toolfault.settings import StartError
 from toolfault.store import partitions, schema
 from toolfault.store.connect import connect
 from toolfault.store.embedded import EmbeddedPostgres
 from toolfault.store.errors import StoreError
 from toolfault.store.partitions import Retention
+from toolfault.store.queries.base import open_engine
+from toolfault.store.tokens import has_tokens
 from toolfault.web import app as web_app
+from toolfault.web.cards import Links
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from socket import socket
+
+    from sqlalchemy import Engine
+    from starlette.types import ASGIApp
 
     from toolfault.settings import Settings
 
@@ -61,21 +69,23 @@ def run(settings: Settings, announce: Callable[[Addresses], None]) -> None:
         StoreError: the database cannot be used.
     """
     logs.configure()
-    _refuse_open_door(settings)
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: sys.exit(0))  # while starting; serving has its own
     with ExitStack() as stack:
         # Ports first: whoever starts a second service hears it before a database is touched.
         sockets = {name: stack.enter_context(ports.listen(settings, name)) for name in _PORTS}
         url = stack.enter_context(_database(settings))
-        asyncio.run(_Service(settings, url, sockets).serve(announce))
+        engine = open_engine(url)
+        stack.callback(engine.dispose)
+        _refuse_open_door(settings, engine)
+        asyncio.run(_Service(settings, url, engine, sockets).serve(announce))
 
 
-def _refuse_open_door(settings: Settings) -> None:
-    if not ports.is_loopback(settings.host):
+def _refuse_open_door(settings: Settings, engine: Engine) -> None:
+    if not ports.is_loopback(settings.host) and not has_tokens(engine):
         raise StartError(
             f"{settings.host} can be reached from other machines, and no token guards the service. "
-            "Make one first: toolfault token create"
+            "Make one first: toolfault token create NAME --role admin"
         )
 
 
@@ -111,9 +121,15 @@ class _Web(uvicorn.Server):
 class _Service:
     """Everything that runs on the loop."""
 
-    def __init__(self, settings: Settings, url: str, sockets: dict[str, socket]) -> None:
+    def __init__(
+        self, settings: Settings, url: str, engine: Engine, sockets: dict[str, socket]
+    ) -> None:
         self._settings = settings
         self._url = url
+        self._engine = engine
+        self._is_open = ports.is_loopback(settings.host)
+        self._authorize = None if self._is_open else Senders(engine).authorize
+        self._registry = CollectorRegistry()
         self._sockets = sockets
         self._ports = {name: ports.port_of(opened) for name, opened in sockets.items()}
         self._stop = asyncio.Event()
@@ -124,11 +140,11 @@ class _Service:
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(number, self._stop.set)
         async with AsyncExitStack() as stack:
-            pipeline = await stack.enter_async_context(Pipeline(self._url))
+            pipeline = await stack.enter_async_context(Pipeline(self._url, self._registry))
             rpc = await self._start_grpc(pipeline)
             webs = {
-                "http": self._web(self._ingest_app(pipeline)),
-                "web": self._web(self._web_app()),
+                "http": self._web(self._ingest_app(pipeline), lifespan="off"),
+                "web": self._web(self._web_app(pipeline), lifespan="on"),
             }
             serving = [
                 asyncio.create_task(web.serve([self._sockets[name]])) for name, web in webs.items()
@@ -145,11 +161,16 @@ class _Service:
     async def _start_grpc(self, pipeline: Pipeline) -> grpc.aio.Server:
         server = grpc.aio.server(
             options=[
+                *ingest_grpc.options(self._settings.max_request_bytes),
                 ("grpc.so_reuseport", 0),  # else a second service would share the port unnoticed
-                ("grpc.max_receive_message_length", self._settings.max_request_bytes),
             ]
         )
-        ingest_grpc.add_services(server, pipeline)
+        ingest_grpc.add_services(
+            server,
+            pipeline,
+            max_bytes=self._settings.max_request_bytes,
+            authorize=self._authorize,
+        )
         # gRPC opens its own socket; ours has kept the port free for it until now.
         place = ports.place(self._settings.host, self._ports["grpc"])
         self._sockets["grpc"].close()
@@ -166,10 +187,27 @@ class _Service:
             return None
         return grpc.ssl_server_credentials([(ports.pem(key), ports.pem(certificate))])
 
-    def _web(self, app: Any) -> uvicorn.Server:
+    def _ingest_app(self, pipeline: Pipeline) -> ASGIApp:
+        return ingest_http.make_app(
+            pipeline, max_bytes=self._settings.max_request_bytes, authorize=self._authorize
+        )
+
+    def _web_app(self, pipeline: Pipeline) -> ASGIApp:
+        return web_app.make_app(
+            self._engine,
+            registry=self._registry,
+            readiness=pipeline.problem,
+            base_url=self._settings.base_url,
+            is_open=self._is_open,
+            links=Links(self._settings.trace_link, self._settings.log_link),
+            retention_days=self._settings.retention_days,
+        )
+
+    def _web(self, app: ASGIApp, *, lifespan: Literal["on", "off"]) -> uvicorn.Server:
         return _Web(
             uvicorn.Config(
                 app,
+                lifespan=lifespan,
                 log_config=None,
                 access_log=False,
                 server_header=False,

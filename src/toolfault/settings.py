@@ -47,16 +47,10 @@ def _http_address(text: str) -> str:
     return text.rstrip("/")
 
 
-def _trace_link(text: str) -> str:
-    if "{trace_id}" not in text:
-        raise ValueError
-    return _http_address(text)
-
-
 def _postgres_url(text: str) -> str:
     if not text.startswith(("postgresql://", "postgres://")):
         raise ValueError
-    return text
+    return text.replace("postgres://", "postgresql://", 1)
 
 
 def _folder() -> Path:
@@ -113,8 +107,13 @@ class Settings:
         "http:// or https:// address", _http_address,
     )  # fmt: skip
     trace_link: str | None = _setting(
-        "Where a card's trace is shown.", "an address with {trace_id} in it", _trace_link
-    )
+        "Where a card's trace is shown; {trace_id} {span_id} {service} {start_ms} {end_ms} are filled in.",
+        "http:// or https:// address", _http_address,
+    )  # fmt: skip
+    log_link: str | None = _setting(
+        "Where a card's logs are shown; {reference} and those of TRACE_LINK are filled in.",
+        "http:// or https:// address", _http_address,
+    )  # fmt: skip
     url: str = _setting(
         "The service the command line asks.",
         "http:// or https:// address", _http_address, "http://127.0.0.1:8700",
