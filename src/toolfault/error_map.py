@@ -175,7 +175,8 @@ class ToolErrorMap:
         return None, True
 
     def _rules_for(self, error: BaseException) -> Iterator[Rule]:
-        by_status = self._statuses.get(carried.status(error) or 0)
+        status = carried.status(error)
+        by_status = None if status is None else self._statuses.get(status)
         for kind in type(error).__mro__:
             rule = self._types.get(kind) or self._types.get(
                 f"{kind.__module__}.{kind.__qualname__}"
