@@ -24,10 +24,10 @@ class OneLine(logging.Formatter):
         )
 
 
-def configure() -> None:
-    """Write every library's records this way; uvicorn only from warnings on."""
+def configure(level: str) -> None:
+    """Write every library's records from `level` on; those of uvicorn and Alembic from warnings on."""
     handler = logging.StreamHandler()
     handler.setFormatter(OneLine())
-    logging.basicConfig(level=logging.INFO, handlers=[handler], force=True)
+    logging.basicConfig(level=level.upper(), handlers=[handler], force=True)
     logging.getLogger("uvicorn").setLevel(logging.WARNING)
     logging.getLogger("alembic").setLevel(logging.WARNING)

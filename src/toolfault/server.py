@@ -68,7 +68,7 @@ def run(settings: Settings, announce: Callable[[Addresses], None]) -> None:
         StartError: a port, a file or an address cannot be used.
         StoreError: the database cannot be used.
     """
-    logs.configure()
+    logs.configure(settings.log_level)
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: sys.exit(0))  # while starting; serving has its own
     with ExitStack() as stack:

@@ -53,6 +53,12 @@ def _postgres_url(text: str) -> str:
     return text.replace("postgres://", "postgresql://", 1)
 
 
+def _level(text: str) -> str:
+    if text.lower() not in ("debug", "info", "warning", "error"):
+        raise ValueError
+    return text.lower()
+
+
 def _folder() -> Path:
     return Path(os.environ.get("XDG_DATA_HOME") or Path.home() / ".local/share") / "toolfault"
 
@@ -97,6 +103,12 @@ class Settings:
     retention_days: int = _setting("How long all other calls are kept.", "days", _positive, 30)
     retention_outline_days: int = _setting(
         "How long a reference and its outline are kept.", "days", _positive, 400
+    )
+    log_level: str = _setting(
+        "The least severe records of the service's own log.",
+        "debug, info, warning or error",
+        _level,
+        "info",
     )
     tls_certificate: Path | None = _setting(
         "The certificate chain for TLS on every port.", "a PEM file", Path

@@ -61,6 +61,7 @@ def _service(data: str, *, once: bool) -> Iterator[tuple[subprocess.Popen[str], 
     environ = {
         name: value for name, value in os.environ.items() if not name.startswith(settings.PREFIX)
     }
+    environ["TOOLFAULT_LOG_LEVEL"] = "warning"
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environ) as service:
         try:
             first = cast("IO[str]", service.stdout).readline()

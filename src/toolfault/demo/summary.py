@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING, Any, Self
 
+from rich import box
 from rich.live import Live
 from rich.table import Table
 from rich.text import Text
@@ -14,7 +15,6 @@ if TYPE_CHECKING:
 
     from rich.console import Console
 
-_COLUMNS = ("tool", "outcome", "code", "the model is told", "effect", "reference")
 _COLOURS = {"ok": "green", "declined": "blue", "invalid": "yellow"}
 _USUAL_PAGE = "http://127.0.0.1:8700"
 
@@ -24,7 +24,9 @@ class Summary:
 
     def __init__(self, console: Console) -> None:
         self._console = console
-        self._table = Table(*_COLUMNS, title="Tool calls", title_justify="left")
+        self._table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False)
+        for column in ("tool", "outcome", "the model is told", "effect", "reference"):
+            self._table.add_column(column, no_wrap=column != "outcome", overflow="fold")
         self._live = Live(self._table, console=console, refresh_per_second=8)
 
     def __enter__(self) -> Self:
@@ -42,9 +44,9 @@ class Summary:
     def hear(self, said: dict[str, Any]) -> None:
         """One line of the agent: words of the user or the agent, or a call."""
         if "user" in said:
-            self._console.print(Text(f"user   {said['user']}", "bold"))
+            self._console.print(Text(f"user   {said['user']}", "bold"), soft_wrap=True)
         elif "agent" in said:
-            self._console.print(Text(f"agent  {said['agent']}"))
+            self._console.print(Text(f"agent  {said['agent']}"), soft_wrap=True)
         else:
             self._table.add_row(*_cells(said))
 
@@ -69,8 +71,7 @@ def _cells(said: dict[str, Any]) -> list[Text]:
     colour = _COLOURS.get(said["outcome"], "red")
     return [
         Text(said["tool"]),
-        Text(said["outcome"], colour),
-        Text(error.get("code", "")),
+        Text(f"{said['outcome']} {error.get('code', '')}", colour),
         Text(error.get("action", "")),
         Text(said["effect"]),
         Text(said["reference"] or ""),
