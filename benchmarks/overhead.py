@@ -186,10 +186,14 @@ def memory():
     calls = int(os.environ.get("CALLS", "1000000"))
     for _ in range(10_000):
         ping()
+    trace.get_tracer_provider().force_flush()
+    gc.collect()
     tracemalloc.start()
     before = tracemalloc.get_traced_memory()[0]
     for _ in range(calls):
         ping()
+    trace.get_tracer_provider().force_flush()
+    gc.collect()
     grown = tracemalloc.get_traced_memory()[0] - before
     tracemalloc.stop()
     print(f"\nmemory after {calls:,} more calls: {grown / 1024:+.1f} KiB")
@@ -226,7 +230,9 @@ def without_a_server():
             began = time.monotonic()
             done = subprocess.run([sys.executable, "-c", SERVERLESS], env=env, capture_output=True, text=True, check=True)  # fmt: skip
             p50, p99 = map(float, done.stdout.split())
-            print(f"  {name:10} p50 {p50:7.1f} us  p99 {p99:7.1f} us (hold: <= 1000)  whole process {time.monotonic() - began:.1f} s")
+            print(
+                f"  {name:10} p50 {p50:7.1f} us  p99 {p99:7.1f} us (hold: <= 1000)  whole process {time.monotonic() - began:.1f} s"
+            )
 
 
 if __name__ == "__main__":

@@ -44,6 +44,7 @@ class Call:
         "_started",
         "_token",
         "_twice",
+        "_unheard",
         "_waited",
         "answer",
         "attempts",
@@ -85,14 +86,17 @@ class Call:
 
     def start(self) -> None:
         """Open or adopt the span and make this the current call."""
-        declared.announce()
-        outer = current.current_call()
         self.start_ns = time.time_ns()
         self._earliest = time.perf_counter_ns()
-        self.span = spans.open_or_adopt(
-            self.tool.name, self._identity(), self.start_ns, outer.span if outer else None
-        )
-        if not self.span.owned:
+        self._unheard = report.is_off()
+        if self._unheard:
+            self.span = spans.NOWHERE
+        else:
+            declared.announce()
+            outer = current.current_call()
+            self.span = spans.open_or_adopt(
+                self.tool.name, self._identity(), self.start_ns, outer.span if outer else None
+            )
             self.start_ns = spans.start_of(self.span.span, self.start_ns)
         self.current = current.CurrentCall(self.tool.name, self.span.span)
         self.enter()
@@ -122,9 +126,12 @@ class Call:
 
     def succeeded(self) -> None:
         """The attempt returned a result that may enter the run."""
+        self._reset_budget()
+        if self._unheard and self._run is None:
+            self._finished = True
+            return
         effect = taxonomy.effect_of(Outcome.OK, None, writes=self.tool.writes)
         self._note_attempt(Outcome.OK, None, effect)
-        self._reset_budget()
         self._finish(Outcome.OK)
 
     def failed(self, raised: BaseException) -> float | None:

@@ -83,7 +83,7 @@ class _CountedSpans(SpanExporter):
         return result
 
     def shutdown(self) -> None:
-        self._exporter.shutdown()  # type: ignore[no-untyped-call]
+        self._exporter.shutdown()
 
     def force_flush(self, timeout_millis: int = 30_000) -> bool:
         return self._exporter.force_flush(timeout_millis)
@@ -103,7 +103,7 @@ class SpanDelivery(SpanProcessor):
 
     def shutdown(self) -> None:
         """End the worker after a last export."""
-        self._batch.shutdown()
+        self._batch.shutdown()  # type: ignore[no-untyped-call]
 
     def force_flush(self, timeout_millis: int = 30_000) -> bool:
         """Export what is queued."""
@@ -130,7 +130,7 @@ class _CountedLogs(LogRecordExporter):
     def shutdown(self) -> None:
         self._exporter.shutdown()  # type: ignore[no-untyped-call]
 
-    def force_flush(self, timeout_millis: int = 10_000) -> bool:
+    def force_flush(self, timeout_millis: int = 10_000) -> bool:  # noqa: ARG002
         return True
 
 

@@ -9,8 +9,7 @@ import os
 import sys
 import sysconfig
 import traceback
-from functools import cache
-from types import TracebackType
+from functools import cache, lru_cache
 
 from toolfault import conventions as c
 from toolfault.envelope import cut
@@ -75,7 +74,7 @@ def emit(error: BaseException, reference_id: str, place: events.Place) -> None:
         return
     attributes: Attributes = {c.REFERENCE_ID: reference_id, c.EXCEPTION_TYPE_OTEL: type_name(error)}
     if told == "full":
-        attributes[c.EXCEPTION_MESSAGE] = cut(scrub(_text(error)), c.MAX_TEXT)
+        attributes[c.EXCEPTION_MESSAGE] = cut(_scrubbed(_text(error)), c.MAX_TEXT)
         attributes[c.EXCEPTION_STACKTRACE] = stack(error)
     events.emit(c.EXCEPTION, attributes, place=place, severity=events.ERROR)
 
@@ -89,23 +88,28 @@ def _text(error: BaseException) -> str:
 
 def stack(error: BaseException) -> str:
     """All frames as file, line and function, then the innermost 2 KiB of the stack; scrubbed."""
+    try:
+        taken = traceback.TracebackException.from_exception(error)
+        formatted = "".join(taken.format())
+    except Exception:  # noqa: BLE001 - a stranger's __str__
+        return "[unprintable]"
+    frames = cut("\n".join(_frames(taken)), c.MAX_STACK - _INNERMOST - 2)
+    # Scrubbed with what stands before it, so that the cut does not begin inside a secret.
+    innermost = _scrubbed(formatted[-2 * _INNERMOST :])[-_INNERMOST:]
+    return f"{_scrubbed(frames)}\n\n{innermost}"
+
+
+#: A bug comes again and again with the same stack.
+_scrubbed = lru_cache(maxsize=128)(scrub)
+
+
+def _frames(taken: traceback.TracebackException) -> list[str]:
     told: list[str] = []
-    link: BaseException | None = error
+    link: traceback.TracebackException | None = taken
     for _ in range(_LINKS):
         if link is None:
             break
-        told += [f"{type_name(link)}:", *_frames(link.__traceback__)]
+        told.append(f"{getattr(link.exc_type, '__name__', '?')}:")
+        told += [f"  {f.filename}:{f.lineno} {f.name}" for f in link.stack[-_MOST_FRAMES:]]
         link = link.__cause__ or (None if link.__suppress_context__ else link.__context__)
-    try:
-        formatted = "".join(traceback.format_exception(error))
-    except Exception:  # noqa: BLE001 - a stranger's __str__
-        formatted = ""
-    frames = cut("\n".join(told), c.MAX_STACK - _INNERMOST - 2)
-    # Scrubbed with what stands before it, so that the cut does not begin inside a secret.
-    innermost = scrub(formatted[-2 * _INNERMOST :])[-_INNERMOST:]
-    return f"{scrub(frames)}\n\n{innermost}"
-
-
-def _frames(traced: TracebackType | None) -> list[str]:
-    summary = traceback.extract_tb(traced)
-    return [f"  {f.filename}:{f.lineno} {f.name}" for f in summary[-_MOST_FRAMES:]]
+    return told

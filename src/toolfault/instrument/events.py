@@ -13,7 +13,6 @@ from opentelemetry._logs import (
     Logger,
     LoggerProvider,
     LogRecord,
-    NoOpLoggerProvider,
     SeverityNumber,
     get_logger_provider,
 )
@@ -26,6 +25,12 @@ SCOPE = "toolfault"
 ERROR, WARN, INFO = SeverityNumber.ERROR, SeverityNumber.WARN, SeverityNumber.INFO
 
 _log = logging.getLogger(__name__)
+
+
+# By name: the proxies are not public, and an abstract class is slow to ask.
+_SILENT_PROVIDERS = frozenset(
+    {"ProxyTracerProvider", "NoOpTracerProvider", "ProxyLoggerProvider", "NoOpLoggerProvider"}
+)
 
 
 class _Logger:
@@ -42,15 +47,11 @@ class _Logger:
 
     def get(self) -> Logger | None:
         provider = self.provider or get_logger_provider()
+        if type(provider).__name__ in _SILENT_PROVIDERS:
+            return None
         if self._made is None or self._made[0] is not provider:
             self._made = provider, provider.get_logger(SCOPE)
-        return None if _does_nothing(provider) else self._made[1]
-
-
-def _does_nothing(provider: LoggerProvider) -> bool:
-    return (
-        isinstance(provider, NoOpLoggerProvider) or type(provider).__name__ == "ProxyLoggerProvider"
-    )
+        return self._made[1]
 
 
 _logger = _Logger()
@@ -139,9 +140,6 @@ def _warn_once() -> None:
             "OpenTelemetry has a TracerProvider but no LoggerProvider, so toolfault's events are "
             "dropped; call toolfault.configure(), which adds one"
         )
-
-
-_SILENT_PROVIDERS = frozenset({"ProxyTracerProvider", "NoOpTracerProvider"})
 
 
 def severity_of(call: ToolCall) -> SeverityNumber:

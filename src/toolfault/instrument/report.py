@@ -35,6 +35,11 @@ def note_fault() -> None:
         )
 
 
+def is_off() -> bool:
+    """Whether nobody listens: no SDK for spans, none for events, no test."""
+    return spans.is_off() and not events.is_on() and not listeners
+
+
 def finished(
     call_span: spans.CallSpan,
     call: ToolCall,

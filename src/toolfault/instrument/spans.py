@@ -22,6 +22,9 @@ _KIND_ATTRIBUTES = {
 _NAME_ATTRIBUTES = (c.TOOL_NAME, "tool.name", "traceloop.entity.name")
 
 
+_SILENT = (trace.ProxyTracerProvider, trace.NoOpTracerProvider)
+
+
 class _Provider:
     given: TracerProvider | None = None  # set by tests; else the global one
     made: tuple[TracerProvider, Tracer] | None = None
@@ -30,6 +33,12 @@ class _Provider:
 def use_provider(provider: TracerProvider | None) -> None:
     """Open spans with `provider` instead of the global one; None undoes it."""
     _Provider.given = provider
+
+
+def is_off() -> bool:
+    """Whether no SDK takes spans."""
+    provider = _Provider.given or trace.get_tracer_provider()
+    return type(provider) in _SILENT
 
 
 def tracer() -> Tracer:
@@ -46,6 +55,10 @@ class CallSpan(NamedTuple):
     span: Span
     owned: bool
     reachable: bool  # its context is the call's own: neither invalid nor its parent's
+
+
+#: For calls of a process in which nobody listens.
+NOWHERE = CallSpan(trace.INVALID_SPAN, owned=False, reachable=False)
 
 
 def open_or_adopt(tool: str, identity: Attributes, start: int, claimed: Span | None) -> CallSpan:
