@@ -30,7 +30,7 @@ from opentelemetry.sdk.trace.export import BatchSpanProcessor, SpanExporter, Spa
 
 import toolfault
 from toolfault import ToolFailure, guard
-from toolfault.instrument import events, spans
+from toolfault.telemetry import events, spans
 
 ROUNDS, CALLS = 30, 400
 

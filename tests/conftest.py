@@ -15,7 +15,7 @@ from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
 from toolfault import budget
-from toolfault.instrument import events, spans
+from toolfault.telemetry import events, spans
 from toolfault.store import partitions, schema
 from toolfault.store.embedded import EmbeddedPostgres
 

@@ -303,11 +303,11 @@ def test_a_stream_its_reader_leaves_is_cancelled_and_closed():
 def test_between_two_items_of_a_stream_its_reader_is_outside_of_the_call():
     @guard("rows")
     def rows():
-        yield toolfault.instrument.current.current_call().tool
+        yield toolfault.telemetry.current.current_call().tool
 
     stream = rows()
     assert next(stream) == "rows"
-    assert toolfault.instrument.current.current_call() is None
+    assert toolfault.telemetry.current.current_call() is None
     stream.close()
 
 

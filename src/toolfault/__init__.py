@@ -28,7 +28,7 @@ from toolfault.errors import (
     ToolTimedOutError,
 )
 from toolfault.guard import guard
-from toolfault.instrument.setup import configure, shutdown
+from toolfault.telemetry.setup import configure, shutdown
 from toolfault.run import Run, ToolFailurePolicy, current_run, run
 from toolfault.taxonomy import Action, Code, Effect, Outcome
 from toolfault.turned_away import never_ran

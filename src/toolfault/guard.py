@@ -11,8 +11,8 @@ from typing import Any
 
 from toolfault import budget
 from toolfault.error_map import ToolErrorMap
-from toolfault.instrument import declared
-from toolfault.instrument.declared import Tool
+from toolfault.telemetry import declared
+from toolfault.telemetry.declared import Tool
 from toolfault.transport import TRANSPORT
 from toolfault.wrap import F, Hook, OnError, wrapped
 

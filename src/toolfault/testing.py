@@ -13,8 +13,8 @@ from typing import Any
 
 from toolfault import taxonomy
 from toolfault.conventions import MAX_MESSAGE
-from toolfault.instrument import report
-from toolfault.instrument.record import Attempt, ToolCall
+from toolfault.telemetry import report
+from toolfault.telemetry.record import Attempt, ToolCall
 from toolfault.taxonomy import Action, Code
 
 __all__ = ["Attempt", "Reported", "ToolCall", "assert_envelope", "capture_tool_errors"]

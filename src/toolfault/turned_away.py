@@ -6,9 +6,9 @@ from toolfault import conventions as c
 from toolfault.call import Call
 from toolfault.envelope import Envelope
 from toolfault.errors import ToolError
-from toolfault.instrument import report
-from toolfault.instrument.declared import Tool
-from toolfault.instrument.record import Attributes
+from toolfault.telemetry import report
+from toolfault.telemetry.declared import Tool
+from toolfault.telemetry.record import Attributes
 from toolfault.taxonomy import Outcome
 from toolfault.transport import TRANSPORT
 

@@ -14,7 +14,7 @@ from toolfault import envelope
 from toolfault.call import Call
 from toolfault.error_map import ToolErrorMap
 from toolfault.errors import ToolError, ToolResultError, ToolTimedOutError
-from toolfault.instrument.declared import Tool
+from toolfault.telemetry.declared import Tool
 from toolfault.run import ToolFailurePolicy, current_run
 from toolfault.taxonomy import Outcome
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from opentelemetry import trace
 
-from toolfault.instrument.current import current_call
+from toolfault.telemetry.current import current_call
 from toolfault.run import current_run
 
 

@@ -13,8 +13,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from toolfault import conventions as c
-from toolfault.instrument import events
-from toolfault.instrument.record import Attributes
+from toolfault.telemetry import events
+from toolfault.telemetry.record import Attributes
 
 _EVERY = 3600.0  # s
 

@@ -10,8 +10,8 @@ from opentelemetry.trace import Span, SpanKind, Status, StatusCode, Tracer, Trac
 
 from toolfault import conventions as c
 from toolfault import taxonomy
-from toolfault.instrument.events import SCOPE
-from toolfault.instrument.record import Attributes, ToolCall
+from toolfault.telemetry.events import SCOPE
+from toolfault.telemetry.record import Attributes, ToolCall
 
 _NAME_PREFIXES = (f"{c.EXECUTE_TOOL} ", "tools/call ")
 _KIND_ATTRIBUTES = {

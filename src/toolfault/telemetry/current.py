@@ -10,7 +10,7 @@ from opentelemetry.trace import Span
 from toolfault import reference
 
 if TYPE_CHECKING:
-    from toolfault.instrument.black_box import Box
+    from toolfault.telemetry.black_box import Box
 
 
 class CurrentCall:

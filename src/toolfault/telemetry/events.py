@@ -18,7 +18,7 @@ from opentelemetry._logs import (
 )
 from opentelemetry.trace import NonRecordingSpan, SpanContext, TraceFlags
 
-from toolfault.instrument.record import Attributes, ToolCall
+from toolfault.telemetry.record import Attributes, ToolCall
 from toolfault.taxonomy import Code, Outcome
 
 SCOPE = "toolfault"

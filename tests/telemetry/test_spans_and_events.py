@@ -11,7 +11,7 @@ from opentelemetry.trace import SpanKind, StatusCode
 
 import toolfault
 from toolfault import ToolFailure, ToolNotFoundError, ToolRefusal, guard, never_ran
-from toolfault.instrument import spans
+from toolfault.telemetry import spans
 
 PLANTED = "planted-raw-text-7f3a"
 
@@ -361,7 +361,7 @@ def test_a_fault_of_our_own_never_reaches_the_agent(exported, monkeypatch, caplo
         raise OSError("telemetry is broken")
 
     monkeypatch.setattr(spans, "record", broken)
-    before = toolfault.instrument.report.faults()
+    before = toolfault.telemetry.report.faults()
     assert book() == {"status": "ok", "output": "m-7781"}
     assert book(KeyError())["status"] == "error"
-    assert toolfault.instrument.report.faults() == before + 2
+    assert toolfault.telemetry.report.faults() == before + 2

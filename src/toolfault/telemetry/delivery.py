@@ -23,7 +23,7 @@ from opentelemetry.sdk.trace import ReadableSpan, SpanProcessor
 from opentelemetry.sdk.trace.export import BatchSpanProcessor, SpanExporter, SpanExportResult
 
 from toolfault.conventions import COUNT, TELEMETRY_DROPPED
-from toolfault.instrument import events
+from toolfault.telemetry import events
 
 _EXIT_SECONDS = 4.0  # with the rest of its work the interpreter ends within 5 s
 _DEFAULT_QUEUE = 2048

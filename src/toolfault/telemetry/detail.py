@@ -13,8 +13,8 @@ from functools import cache, lru_cache
 
 from toolfault import conventions as c
 from toolfault.envelope import cut
-from toolfault.instrument import events
-from toolfault.instrument.record import Attributes
+from toolfault.telemetry import events
+from toolfault.telemetry.record import Attributes
 from toolfault.redact import scrub
 
 VARIABLE = "TOOLFAULT_EXCEPTION_DETAIL"

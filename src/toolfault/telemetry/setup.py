@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 from opentelemetry import _logs as otel_logs
 from opentelemetry import trace
 
-from toolfault.instrument import declared
-from toolfault.instrument.black_box import BlackBoxHandler
+from toolfault.telemetry import declared
+from toolfault.telemetry.black_box import BlackBoxHandler
 
 if TYPE_CHECKING:
     from opentelemetry.sdk._logs import LoggerProvider
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from opentelemetry.sdk.trace import TracerProvider
     from opentelemetry.sdk.trace.export import SpanExporter
 
-    from toolfault.instrument.delivery import Ender
+    from toolfault.telemetry.delivery import Ender
 
 _MISSING = (
     "toolfault.configure() needs the OpenTelemetry SDK and its OTLP exporters: "
@@ -73,7 +73,7 @@ def _named(service_name: str | None) -> dict[str, Any]:
 def _set_up_spans(resource: Resource) -> None:
     from opentelemetry.sdk.trace import TracerProvider  # noqa: PLC0415
 
-    from toolfault.instrument.delivery import SpanDelivery  # noqa: PLC0415
+    from toolfault.telemetry.delivery import SpanDelivery  # noqa: PLC0415
 
     provider = trace.get_tracer_provider()
     if not isinstance(provider, TracerProvider):
@@ -87,7 +87,7 @@ def _set_up_spans(resource: Resource) -> None:
 
 def mark_spans(provider: TracerProvider) -> None:
     """Mark every span of the provider, so that the service knows the library is in the process."""
-    from toolfault.instrument.processor import MarkingProcessor  # noqa: PLC0415
+    from toolfault.telemetry.processor import MarkingProcessor  # noqa: PLC0415
 
     if not getattr(provider, "_toolfault_marks", False):
         provider._toolfault_marks = True  # type: ignore[attr-defined]  # noqa: SLF001
@@ -97,7 +97,7 @@ def mark_spans(provider: TracerProvider) -> None:
 def _set_up_events(resource: Resource) -> None:
     from opentelemetry.sdk._logs import LoggerProvider  # noqa: PLC0415
 
-    from toolfault.instrument.delivery import LogDelivery  # noqa: PLC0415
+    from toolfault.telemetry.delivery import LogDelivery  # noqa: PLC0415
 
     if isinstance(otel_logs.get_logger_provider(), LoggerProvider):
         return
@@ -109,7 +109,7 @@ def _set_up_events(resource: Resource) -> None:
 
 
 def _end_with_the_process(provider: TracerProvider | LoggerProvider) -> None:
-    from toolfault.instrument.delivery import Ender  # noqa: PLC0415
+    from toolfault.telemetry.delivery import Ender  # noqa: PLC0415
 
     if _Configured.ender is None:
         _Configured.ender = Ender()

@@ -15,7 +15,7 @@ import pytest
 from opentelemetry.proto.collector.logs.v1.logs_service_pb2 import ExportLogsServiceRequest
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 
-from toolfault.instrument.delivery import Gate
+from toolfault.telemetry.delivery import Gate
 
 AGENT = """
 import toolfault
@@ -131,7 +131,7 @@ def test_a_full_queue_loses_the_newest_and_says_how_many():
               "OTEL_BSP_SCHEDULE_DELAY": "60000"}  # fmt: skip
     with collector() as (port, received):
         run_agent(
-            port, "import toolfault.instrument.delivery as d\n" + textwrap.dedent(code), **limits
+            port, "import toolfault.telemetry.delivery as d\n" + textwrap.dedent(code), **limits
         )
     delivered = len(received["spans"])
     assert delivered + sum(counts(received["events"])) == 25

@@ -9,8 +9,8 @@ import structlog
 
 import toolfault
 from toolfault import ToolFailure, guard
-from toolfault.instrument.black_box import BlackBoxHandler
-from toolfault.instrument.stamping import ContextFilter, structlog_processor
+from toolfault.telemetry.black_box import BlackBoxHandler
+from toolfault.telemetry.stamping import ContextFilter, structlog_processor
 
 log = logging.getLogger("app.calendar")
 

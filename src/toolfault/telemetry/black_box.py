@@ -8,9 +8,9 @@ from typing import NamedTuple
 
 from toolfault import conventions as c
 from toolfault.envelope import cut
-from toolfault.instrument import detail, events
-from toolfault.instrument.current import current_call
-from toolfault.instrument.record import Attributes
+from toolfault.telemetry import detail, events
+from toolfault.telemetry.current import current_call
+from toolfault.telemetry.record import Attributes
 from toolfault.redact import scrub
 
 _MOST_RECORDS = 50
