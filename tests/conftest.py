@@ -15,9 +15,9 @@ from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
 from toolfault import budget
-from toolfault.telemetry import events, spans
 from toolfault.store import partitions, schema
 from toolfault.store.embedded import EmbeddedPostgres
+from toolfault.telemetry import events, spans
 
 for name in [name for name in os.environ if name.startswith(("TOOLFAULT_", "OTEL_"))]:
     del os.environ[name]

@@ -28,9 +28,9 @@ from toolfault.errors import (
     ToolTimedOutError,
 )
 from toolfault.guard import guard
-from toolfault.telemetry.setup import configure, shutdown
 from toolfault.run import Run, ToolFailurePolicy, current_run, run
 from toolfault.taxonomy import Action, Code, Effect, Outcome
+from toolfault.telemetry.setup import configure, shutdown
 from toolfault.turned_away import never_ran
 
 __all__ = [

@@ -19,11 +19,11 @@ from toolfault import conventions as c
 from toolfault.envelope import Envelope
 from toolfault.error_map import ToolErrorMap
 from toolfault.errors import ToolError, ToolResultError
+from toolfault.run import RanTool, Run, current_run
+from toolfault.taxonomy import Action, Effect, Outcome
 from toolfault.telemetry import current, declared, detail, report, spans
 from toolfault.telemetry.declared import Tool
 from toolfault.telemetry.record import Attempt, Attributes, ToolCall
-from toolfault.run import RanTool, Run, current_run
-from toolfault.taxonomy import Action, Effect, Outcome
 
 
 class Call:

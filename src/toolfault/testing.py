@@ -13,9 +13,9 @@ from typing import Any
 
 from toolfault import taxonomy
 from toolfault.conventions import MAX_MESSAGE
+from toolfault.taxonomy import Action, Code
 from toolfault.telemetry import report
 from toolfault.telemetry.record import Attempt, ToolCall
-from toolfault.taxonomy import Action, Code
 
 __all__ = ["Attempt", "Reported", "ToolCall", "assert_envelope", "capture_tool_errors"]
 
@@ -98,9 +98,9 @@ def assert_envelope(
 
 def _check_error(error: dict[str, Any]) -> None:
     _check(error.get("code") in set(Code), f"code {error.get('code')!r} is not in the closed set")
-    action = error.get("action")
+    action: Any = error.get("action")
     _check(action in set(Action) - {Action.NONE}, f"action {action!r} is not in the closed set")
-    message = error.get("message")
+    message: Any = error.get("message")
     _check(isinstance(message, str) and message != "", "message is text for the model")
     _check(len(message) <= MAX_MESSAGE, f"message has {len(message)} characters, at most 300")
     retryable = taxonomy.is_retryable(Action(action))

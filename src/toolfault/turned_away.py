@@ -6,10 +6,10 @@ from toolfault import conventions as c
 from toolfault.call import Call
 from toolfault.envelope import Envelope
 from toolfault.errors import ToolError
+from toolfault.taxonomy import Outcome
 from toolfault.telemetry import report
 from toolfault.telemetry.declared import Tool
 from toolfault.telemetry.record import Attributes
-from toolfault.taxonomy import Outcome
 from toolfault.transport import TRANSPORT
 
 

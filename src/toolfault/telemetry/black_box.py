@@ -8,10 +8,10 @@ from typing import NamedTuple
 
 from toolfault import conventions as c
 from toolfault.envelope import cut
+from toolfault.redact import scrub
 from toolfault.telemetry import detail, events
 from toolfault.telemetry.current import current_call
 from toolfault.telemetry.record import Attributes
-from toolfault.redact import scrub
 
 _MOST_RECORDS = 50
 _MOST_CHARACTERS = 16 * 1024

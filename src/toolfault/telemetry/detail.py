@@ -13,9 +13,9 @@ from functools import cache, lru_cache
 
 from toolfault import conventions as c
 from toolfault.envelope import cut
+from toolfault.redact import scrub
 from toolfault.telemetry import events
 from toolfault.telemetry.record import Attributes
-from toolfault.redact import scrub
 
 VARIABLE = "TOOLFAULT_EXCEPTION_DETAIL"
 _LEVELS = ("full", "type", "off")

@@ -18,8 +18,8 @@ from opentelemetry._logs import (
 )
 from opentelemetry.trace import NonRecordingSpan, SpanContext, TraceFlags
 
-from toolfault.telemetry.record import Attributes, ToolCall
 from toolfault.taxonomy import Code, Outcome
+from toolfault.telemetry.record import Attributes, ToolCall
 
 SCOPE = "toolfault"
 ERROR, WARN, INFO = SeverityNumber.ERROR, SeverityNumber.WARN, SeverityNumber.INFO

@@ -6,10 +6,10 @@ import logging
 from collections.abc import Callable
 
 from toolfault import conventions as c
+from toolfault.taxonomy import ERROR_OUTCOMES, QUIET_OUTCOMES, Code
 from toolfault.telemetry import detail, events, spans
 from toolfault.telemetry.black_box import Box
 from toolfault.telemetry.record import Attributes, ToolCall
-from toolfault.taxonomy import ERROR_OUTCOMES, QUIET_OUTCOMES, Code
 
 _log = logging.getLogger(__name__)
 

@@ -8,8 +8,8 @@ from typing import Any
 
 from opentelemetry import trace
 
-from toolfault.telemetry.current import current_call
 from toolfault.run import current_run
+from toolfault.telemetry.current import current_call
 
 
 def context_fields() -> dict[str, str]:
