@@ -17,7 +17,7 @@ import psycopg
 import uvicorn
 from prometheus_client import CollectorRegistry
 
-from toolfault import logs, ports
+from toolfault import ports, service_log
 from toolfault.ingest import grpc as ingest_grpc
 from toolfault.ingest import http as ingest_http
 from toolfault.ingest.pipeline import Pipeline
@@ -68,7 +68,7 @@ def run(settings: Settings, announce: Callable[[Addresses], None]) -> None:
         StartError: a port, a file or an address cannot be used.
         StoreError: the database cannot be used.
     """
-    logs.configure(settings.log_level)
+    service_log.configure(settings.log_level)
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: sys.exit(0))  # while starting; serving has its own
     with ExitStack() as stack:

@@ -3,7 +3,7 @@
 import logging
 import sys
 
-from toolfault.logs import OneLine
+from toolfault.service_log import OneLine
 
 
 def _record(message, exc_info=None):
