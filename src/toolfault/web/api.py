@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from fastapi import APIRouter, Depends, Response
 from fastapi.security import HTTPBearer
 from sqlalchemy.exc import SQLAlchemyError
@@ -14,11 +16,36 @@ from toolfault.store.queries.base import ping
 from toolfault.store.tokens import Role
 from toolfault.web.context import Context, Ctx
 from toolfault.web.models import Answer
+from toolfault.web.problems import MEDIA_TYPE
 
 #: Named for the OpenAPI document; the door itself decides.
 TOKEN = Depends(
     HTTPBearer(auto_error=False, description="A token made with `toolfault token create`.")
 )
+_PROBLEM = {
+    "type": "object",
+    "required": ["type", "title", "status", "detail"],
+    "properties": {
+        "type": {"type": "string"},
+        "title": {"type": "string"},
+        "status": {"type": "integer"},
+        "detail": {"type": "string", "description": "What to do, in a sentence."},
+        "errors": {"type": "array", "items": {"type": "object"}},
+    },
+}
+#: Every refusal has one shape.
+PROBLEMS: dict[int | str, dict[str, Any]] = {
+    status: {"description": phrase, "content": {MEDIA_TYPE: {"schema": _PROBLEM}}}
+    for status, phrase in (
+        (401, "No valid token."),
+        (403, "The token lacks the role."),
+        (404, "There is no such thing, or it is out of the token's scope."),
+        (413, "The body is too large."),
+        (422, "A value is not accepted."),
+        (429, "Too many attempts."),
+        (503, "The database does not answer."),
+    )
+}
 router = APIRouter(prefix="/api/v1", dependencies=[TOKEN])
 operation = APIRouter(include_in_schema=False)
 
@@ -26,7 +53,10 @@ operation = APIRouter(include_in_schema=False)
 @router.get(
     "/references/{ref:path}",
     response_model=Answer,
-    responses={404: {"model": Answer, "description": "Nothing to show; says why and what to do."}},
+    responses={
+        **PROBLEMS,
+        404: {"model": Answer, "description": "Nothing to show; says why and what to do."},
+    },
     tags=["look-up"],
 )
 def get_reference(request: Request, ref: str, ctx: Ctx) -> Response:

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING
 
 from fastapi import FastAPI
 from fastapi.exceptions import RequestValidationError
-from sqlalchemy.exc import OperationalError
+from sqlalchemy.exc import DataError, OperationalError
 from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 from starlette.exceptions import HTTPException
 from starlette.staticfiles import StaticFiles
 
 from toolfault.store.queries.base import open_engine
-from toolfault.web import api, pages
+from toolfault.web import api, api_lists, pages, pages_lists
 from toolfault.web.access import Doorkeeper
 from toolfault.web.context import Context
 from toolfault.web.guard import Guard
@@ -99,8 +99,10 @@ def _lifespan(
 
 def _add_routes(app: FastAPI) -> None:
     app.include_router(api.router)
+    app.include_router(api_lists.router)
     app.include_router(api.operation)
     app.include_router(pages.router)
+    app.include_router(pages_lists.router)
     app.mount("/static", StaticFiles(directory=_STATIC), name="static")
 
 
@@ -110,6 +112,7 @@ def _add_handlers(app: FastAPI) -> None:
     app.add_exception_handler(RequestValidationError, _not_valid)
     app.add_exception_handler(OperationalError, _store_away)
     app.add_exception_handler(PoolTimeoutError, _store_away)
+    app.add_exception_handler(DataError, _not_storable)
     app.add_exception_handler(Exception, _fault)
 
 
@@ -141,6 +144,10 @@ async def _store_away(request: Request, _: Exception) -> Response:
     return _answer(
         request, ProblemError(503, "The database does not answer.", retry_after=_RETRY_SECONDS)
     )
+
+
+async def _not_storable(request: Request, _: Exception) -> Response:
+    return _answer(request, ProblemError(422, "A value holds what the store cannot keep."))
 
 
 async def _fault(request: Request, _: Exception) -> Response:

@@ -69,7 +69,7 @@ class _Known:
         logs = (
             queries.logs(conn, row, call.duration_us if call else 0) if asked.viewer.detail else []
         )
-        incident = incident_for(conn, row, asked.now)
+        incident = incident_for(conn, row)
         return cls(row, call, tool, _group(conn, row, asked), incident, logs)
 
     @property

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import timedelta
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from toolfault import conventions as names
 from toolfault.store.queries import lists
@@ -11,7 +11,7 @@ from toolfault.taxonomy import ERROR_OUTCOMES
 from toolfault.web.models import IncidentSummary
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Collection, Iterable, Mapping
     from datetime import datetime
 
     from sqlalchemy import Connection
@@ -30,14 +30,35 @@ _PLACES = (
 )
 
 
-def incident_for(conn: Connection, row: Reference, now: datetime) -> IncidentSummary | None:
+class Incidents:
+    """The incidents of a stretch of time, to be pointed at by many rows."""
+
+    def __init__(self, conn: Connection, times: Collection[datetime]) -> None:
+        self._known = lists.incidents(conn, min(times), max(times) + BEFORE_FIRING) if times else []
+
+    def of(
+        self, place: Mapping[str, str | None], began: datetime, ended: datetime | None = None
+    ) -> IncidentSummary | None:
+        """The newest incident over this place that touches this stretch."""
+        last = (ended or began) + BEFORE_FIRING
+        for one in self._known:
+            is_near = one.started_at <= last and (one.ended_at is None or one.ended_at >= began)
+            if is_near and covers(one, place):
+                return summarise(one)
+        return None
+
+
+def place_of(row: Any) -> dict[str, str | None]:
+    """The labels of a row that an incident can name."""
+    return {name: getattr(row, name) for name in _PLACES if hasattr(row, name)}
+
+
+def incident_for(conn: Connection, row: Reference) -> IncidentSummary | None:
     """The newest incident that a call belongs to, by its labels and its time."""
     if row.outcome not in ERROR_OUTCOMES:
         return None
     at = row.at
-    found = lists.incidents(conn, at, min(at + BEFORE_FIRING, now))
-    place = {name: getattr(row, name) for name in _PLACES}
-    return next((summarise(one) for one in found if covers(one, place)), None)
+    return Incidents(conn, [at]).of(place_of(row), at)
 
 
 def covers(incident: Incident, place: Mapping[str, str | None]) -> bool:

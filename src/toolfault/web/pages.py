@@ -11,9 +11,9 @@ from fastapi import APIRouter
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
-from toolfault.store.queries import lists
+from toolfault.store.queries import lists, tools
 from toolfault.store.tokens import Role
-from toolfault.web import render
+from toolfault.web import api_lists, incidents, levels, listing, render
 from toolfault.web.context import Context, Ctx
 from toolfault.web.lookup import RETENTION_DAYS
 
@@ -45,7 +45,7 @@ def answer_page(
     """A page with its frame around it."""
     now = ctx.now()
     with ctx.engine.connect() as conn:
-        open_ones = [one for one in lists.incidents(conn, now, now) if one.ended_at is None]
+        alerts = incidents.in_scope(lists.incidents(conn, now, now), principal.viewer.scope)
         newest = lists.newest(conn, principal.viewer.scope)
     frame = {
         "assets": _ASSETS,
@@ -53,7 +53,7 @@ def answer_page(
         "principal": principal,
         "asked": "",
         "now": now,
-        "firing": len(open_ones),
+        "firing": sum(one.ended_at is None for one in alerts),
         "newest": newest,
         "retention_days": ctx.retention_days,
     }
@@ -159,6 +159,25 @@ def _marked(typed: str, stored: str) -> list[tuple[str, bool]]:
 
 @router.get("/")
 def home(request: Request, ctx: Ctx) -> Response:
-    """Search first."""
+    """Search first; then what is on fire, and which tool is unlike itself."""
     principal = ctx.doors.admit(request, Role.SUPPORT)
-    return answer_page(ctx, principal, "home.html", "/")
+    now, scope = ctx.now(), principal.viewer.scope
+    with ctx.engine.connect() as conn:
+        found = levels.levels(conn, now, scope=scope)
+        alerts = incidents.in_scope(lists.incidents(conn, now, now), scope)
+        declared = tools.tools(conn, scope=scope, most=1)
+    groups = api_lists.groups_page(ctx, scope, listing.GroupFilters(status=["open"]), None, 6)
+    return answer_page(
+        ctx,
+        principal,
+        "home.html",
+        "/",
+        levels=found[:8],
+        others=max(len(found) - 8, 0),
+        calls=sum(level.calls for level in found),
+        errors=sum(level.errors for level in found),
+        since=levels.lately(now),
+        incidents=[one for one in alerts if one.ended_at is None],
+        groups=groups,
+        is_empty=not (found or declared or groups.items),
+    )

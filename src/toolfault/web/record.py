@@ -112,6 +112,18 @@ def _json(value: Any) -> Any:
         return None
 
 
+def declaration(declared: Mapping[str, Any]) -> dict[str, Any]:
+    """What a tool says about itself."""
+    return {
+        "writes": boolean(declared.get(names.WRITES)),
+        "idempotent": boolean(declared.get(names.IDEMPOTENT)),
+        "owner": text(declared.get(names.OWNER)),
+        "owner_contact": text(declared.get(names.OWNER_CONTACT)),
+        "runbook": web_address(declared.get(names.RUNBOOK)),
+        "reasons": declared_reasons(declared),
+    }
+
+
 def text(value: Any) -> str | None:
     """A text that says something."""
     return value if isinstance(value, str) and value else None

@@ -1,4 +1,4 @@
-"""Lists: errors, tools, dead letters, incidents."""
+"""Lists: errors, dead letters, incidents, the audit."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from toolfault.store.queries.base import (
     scope_value,
     statement,
 )
-from toolfault.store.queries.references import Tool
 
 if TYPE_CHECKING:
     from datetime import datetime
+    from uuid import UUID
 
     from sqlalchemy import Connection
 
@@ -62,18 +62,6 @@ class Filters(NamedTuple):
     until: datetime | None = None
 
 
-class ToolHour(NamedTuple):
-    """How a tool's calls ended in one hour."""
-
-    hour: datetime
-    service: str
-    environment: str
-    tool: str
-    outcome: str
-    code: str
-    calls: int
-
-
 class DeadLetter(NamedTuple):
     """A call somebody has to replay or write off."""
 
@@ -100,31 +88,17 @@ class Incident(NamedTuple):
     annotations: dict[str, str]
 
 
-class Reason(NamedTuple):
-    """How often a tool gave a reason."""
+class Audit(NamedTuple):
+    """A look-up somebody made."""
 
-    reason: str | None
-    outcome: str
-    code: str | None
-    calls: int
-    last_seen: datetime
+    at: datetime
+    token_id: UUID | None
+    token: str | None
+    asked: str
+    state: str
 
 
 _SETS = ("tool", "code", "outcome", "reason", "service", "environment")
-_TOOLS = statement(
-    "SELECT",
-    columns(Tool),
-    "FROM tool_catalog WHERE",
-    in_scope(),
-    "AND (service, environment, tool) > (:service, :environment, :tool)",
-    "ORDER BY service, environment, tool LIMIT :most",
-)
-_TOOL_HOURS = statement(
-    "SELECT hour, service, environment, tool, outcome, code, sum(calls)::bigint FROM call_tally",
-    "WHERE hour >= :since AND (CAST(:tool AS text) IS NULL OR tool = :tool) AND",
-    in_scope(),
-    "GROUP BY 1, 2, 3, 4, 5, 6 ORDER BY 1",
-)
 _DEAD_LETTERS = (
     "SELECT",
     columns(DeadLetter),
@@ -142,13 +116,9 @@ _NEWEST = statement(
     in_scope(),
     "ORDER BY received_at DESC LIMIT 1",
 )
-_REASONS = statement(
-    "SELECT reason, outcome, code, count(*), max(received_at) FROM (",
-    "SELECT reason, outcome, code, received_at FROM tool_call",
-    "WHERE tool = :tool AND code IS NOT NULL AND received_at >= :since AND",
-    in_scope(),
-    "ORDER BY received_at DESC LIMIT 10000) AS newest",
-    "GROUP BY 1, 2, 3 ORDER BY 4 DESC LIMIT :most",
+_AUDIT = statement(
+    "SELECT looked_at, token_id, api_token.name, asked, state FROM lookup_audit",
+    "LEFT JOIN api_token ON api_token.id = token_id ORDER BY looked_at DESC LIMIT :most",
 )
 
 
@@ -197,35 +167,6 @@ def errors(
     )
 
 
-def tools(
-    conn: Connection,
-    *,
-    after: tuple[str, str, str] = ("", "", ""),
-    scope: Scope = None,
-    most: int = 200,
-) -> list[Tool]:
-    """The catalog in the order of its key."""
-    service, environment, name = after
-    values = {"service": service, "environment": environment, "tool": name, "most": most}
-    return fetch(conn, Tool, _TOOLS, scope=scope_value(scope), **values)
-
-
-def tool_hours(
-    conn: Connection, since: datetime, *, tool: str | None = None, scope: Scope = None
-) -> list[ToolHour]:
-    """How calls ended, per hour and tool."""
-    return fetch(conn, ToolHour, _TOOL_HOURS, since=since, tool=tool, scope=scope_value(scope))
-
-
-def reasons(
-    conn: Connection, tool: str, since: datetime, scope: Scope = None, most: int = 50
-) -> list[Reason]:
-    """The reasons a tool gave, most frequent first, over its newest 10,000 errors."""
-    return fetch(
-        conn, Reason, _REASONS, tool=tool, since=since, scope=scope_value(scope), most=most
-    )
-
-
 def dead_letters(
     conn: Connection,
     *,
@@ -250,6 +191,11 @@ def incidents(
 ) -> list[Incident]:
     """Incidents that were open at some time between `since` and `until`, newest first."""
     return fetch(conn, Incident, _INCIDENTS, since=since, until=until, most=most)
+
+
+def audit(conn: Connection, most: int = 50) -> list[Audit]:
+    """The newest look-ups."""
+    return fetch(conn, Audit, _AUDIT, most=most)
 
 
 def newest(conn: Connection, scope: Scope = None) -> datetime | None:

@@ -108,9 +108,14 @@ def totals(conn: Connection) -> Totals:
     return Totals(
         fetch(conn, CallTotal, _CALLS),
         _summed(fetch(conn, Buckets, _BUCKETS)),
-        fetch(conn, EventTotal, _EVENTS),
+        events(conn),
         fetch(conn, Waiting, _WAITING),
     )
+
+
+def events(conn: Connection) -> list[EventTotal]:
+    """The totals that are not of calls."""
+    return fetch(conn, EventTotal, _EVENTS)
 
 
 def _summed(rows: Sequence[Buckets]) -> list[Buckets]:

@@ -1,0 +1,274 @@
+"""The JSON API for lists, what people change, and alerts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from datetime import datetime, timedelta
+from typing import Annotated, TypeVar
+
+from fastapi import APIRouter, Path, Query
+from starlette.requests import Request
+
+from toolfault.store.queries import changes, groups, lists, tools
+from toolfault.store.queries.base import Scope
+from toolfault.store.tokens import Role
+from toolfault.web import cursor, listing
+from toolfault.web.api import PROBLEMS, TOKEN
+from toolfault.web.context import Context, Ctx
+from toolfault.web.incidents import Incidents, place_of
+from toolfault.web.problems import ProblemError
+
+router = APIRouter(prefix="/api/v1", dependencies=[TOKEN], responses=PROBLEMS)
+
+Size = Annotated[int, Query(ge=1, le=200, description="Items a page.")]
+Cursor = Annotated[str | None, Query(max_length=2000)]
+Row = TypeVar("Row")
+_TREND = timedelta(days=7)
+
+
+def page_of(
+    rows: Sequence[Row], size: int, key: Callable[[Row], str]
+) -> tuple[Sequence[Row], str | None]:
+    """The rows of a page and its cursor, from one row more than a page has."""
+    shown = rows[:size]
+    return shown, key(shown[-1]) if len(rows) > size else None
+
+
+@router.get("/errors", tags=["lists"])
+def get_errors(
+    request: Request,
+    ctx: Ctx,
+    filters: Annotated[listing.ErrorFilters, Query()],
+    cursor: Cursor = None,
+    size: Size = 50,
+) -> listing.Page[listing.ErrorItem]:
+    """Calls that were not ok, newest arrival first."""
+    principal = ctx.doors.admit(request, Role.SUPPORT)
+    return errors_page(ctx, principal.services, filters, cursor, size)
+
+
+def errors_page(
+    ctx: Context, scope: Scope, filters: listing.ErrorFilters, after: str | None, size: int
+) -> listing.Page[listing.ErrorItem]:
+    """One page of the list of errors."""
+    before = cursor.decode(after, datetime, bytes, bytes)
+    with ctx.engine.connect() as conn:
+        found = lists.errors(
+            conn, _filters(filters), before=_triple(before), scope=scope, most=size + 1
+        )
+        rows, more = page_of(
+            found, size, lambda row: cursor.encode(row.received_at, row.trace_id, row.span_id)
+        )
+        incidents = Incidents(conn, [row.told_at or row.started_at for row in rows])
+    items = [listing.ErrorItem.of(row, incidents.of(place_of(row), row.started_at)) for row in rows]
+    return listing.Page[listing.ErrorItem](items=tuple(items), next=more)
+
+
+def _triple(key: cursor.Key | None) -> tuple[datetime, bytes, bytes] | None:
+    return None if key is None else (key[0], key[1], key[2])
+
+
+def _filters(filters: listing.ErrorFilters) -> lists.Filters:
+    return lists.Filters(
+        tool=tuple(filters.tool),
+        code=tuple(filters.code),
+        outcome=tuple(filters.outcome),
+        reason=tuple(filters.reason),
+        service=tuple(filters.service),
+        environment=tuple(filters.environment),
+        conversation=filters.conversation,
+        trace=bytes.fromhex(filters.trace) if filters.trace else None,
+        fingerprint=bytes.fromhex(filters.group) if filters.group else None,
+        since=filters.since,
+        until=filters.until,
+    )
+
+
+@router.get("/groups", tags=["lists"])
+def get_groups(
+    request: Request,
+    ctx: Ctx,
+    filters: Annotated[listing.GroupFilters, Query()],
+    cursor: Cursor = None,
+    size: Size = 50,
+) -> listing.Page[listing.GroupItem]:
+    """Groups of calls that failed in the same way, last seen first."""
+    principal = ctx.doors.admit(request, Role.SUPPORT)
+    return groups_page(ctx, principal.services, filters, cursor, size)
+
+
+def groups_page(
+    ctx: Context, scope: Scope, filters: listing.GroupFilters, after: str | None, size: int
+) -> listing.Page[listing.GroupItem]:
+    """One page of the list of groups."""
+    key = cursor.decode(after, datetime, bytes)
+    before = None if key is None else (key[0], key[1])
+    with ctx.engine.connect() as conn:
+        found = groups.groups(
+            conn, ctx.now(), **filters.model_dump(), before=before, scope=scope, most=size + 1
+        )
+        rows, more = page_of(found, size, lambda row: cursor.encode(row.last_seen, row.fingerprint))
+        incidents = Incidents(conn, [row.last_seen for row in rows])
+    items = [listing.GroupItem.of(row, incidents.of(place_of(row), row.last_seen)) for row in rows]
+    return listing.Page[listing.GroupItem](items=tuple(items), next=more)
+
+
+@router.get("/groups/{fingerprint}", tags=["lists"])
+def get_group(
+    request: Request, ctx: Ctx, fingerprint: Annotated[listing.Fingerprint, Path()]
+) -> listing.GroupDetail:
+    """One group: when it began, what it did and to whom."""
+    principal = ctx.doors.admit(request, Role.SUPPORT)
+    return group_detail(ctx, principal.services, fingerprint)
+
+
+def group_detail(
+    ctx: Context, scope: Scope, fingerprint: str, trend: timedelta = _TREND
+) -> listing.GroupDetail:
+    """One group with all that stands around it.
+
+    Raises:
+        ProblemError: 404 when there is none in scope.
+    """
+    key, now = bytes.fromhex(fingerprint), ctx.now()
+    with ctx.engine.connect() as conn:
+        group = groups.group(conn, key, now, scope)
+        if group is None:
+            raise ProblemError(404, "There is no such group.")
+        incident = Incidents(conn, [group.last_seen]).of(place_of(group), group.last_seen)
+        impact = groups.impact(conn, key)
+        hours = groups.hours(conn, key, now - trend)
+        samples, affected = groups.samples(conn, key), groups.affected(conn, key)
+    return listing.GroupDetail(
+        **listing.GroupItem.of(group, incident).model_dump(exclude={"incident"}),
+        incident=incident,
+        outcome=impact.outcome,
+        environments=tuple(impact.environments),
+        conversations=impact.conversations,
+        unsure=impact.unsure,
+        nothing=impact.nothing,
+        first_version=impact.first_version,
+        trend=tuple(listing.HourItem(hour=one.hour, calls=one.calls) for one in hours),
+        samples=tuple(map(_sample, samples)),
+        affected=tuple(listing.AffectedItem(**one._asdict()) for one in affected),
+    )
+
+
+def _sample(row: groups.Sample) -> listing.SampleItem:
+    return listing.SampleItem(
+        why=row.why,
+        at=row.started_at,
+        reference=row.reference_id,
+        attempts=row.attempts,
+        effect=row.effect,
+        version=row.version,
+        conversation_id=row.conversation_id,
+        trace_id=row.trace_id.hex(),
+    )
+
+
+@router.patch("/groups/{fingerprint}", tags=["changes"])
+def patch_group(
+    request: Request,
+    ctx: Ctx,
+    fingerprint: Annotated[listing.Fingerprint, Path()],
+    change: listing.StatusChange,
+) -> listing.GroupDetail:
+    """Opens, resolves or mutes a group. A new version that meets a resolved one opens it again."""
+    principal = ctx.doors.admit(request, Role.ENGINEER)
+    change_status(ctx, principal.services, fingerprint, change.status)
+    return group_detail(ctx, principal.services, fingerprint)
+
+
+def change_status(ctx: Context, scope: Scope, fingerprint: str, status: listing.Status) -> None:
+    """Changes the status of a group.
+
+    Raises:
+        ProblemError: 404 when there is none in scope.
+    """
+    with ctx.engine.connect() as conn:
+        if not changes.set_status(conn, bytes.fromhex(fingerprint), status, ctx.now(), scope):
+            raise ProblemError(404, "There is no such group.")
+
+
+@router.get("/tools", tags=["lists"])
+def get_tools(
+    request: Request, ctx: Ctx, cursor: Cursor = None, size: Size = 50
+) -> listing.Page[listing.ToolItem]:
+    """Tools as they declared themselves."""
+    principal = ctx.doors.admit(request, Role.SUPPORT)
+    return tools_page(ctx, principal.services, cursor, size)
+
+
+def tools_page(
+    ctx: Context, scope: Scope, after: str | None, size: int
+) -> listing.Page[listing.ToolItem]:
+    """One page of the catalog."""
+    key = cursor.decode(after, str, str, str) or ("", "", "")
+    with ctx.engine.connect() as conn:
+        found = tools.tools(conn, after=(key[0], key[1], key[2]), scope=scope, most=size + 1)
+    rows, more = page_of(
+        found, size, lambda row: cursor.encode(row.service, row.environment, row.tool)
+    )
+    return listing.Page[listing.ToolItem](items=tuple(map(listing.ToolItem.of, rows)), next=more)
+
+
+@router.get("/dead-letters", tags=["lists"])
+def get_dead_letters(
+    request: Request, ctx: Ctx, *, waiting: bool = True, cursor: Cursor = None, size: Size = 50
+) -> listing.Page[listing.DeadLetterItem]:
+    """Calls somebody has to replay or write off, newest first."""
+    principal = ctx.doors.admit(request, Role.SUPPORT)
+    return letters_page(ctx, principal.services, cursor, size, waiting=waiting)
+
+
+def letters_page(
+    ctx: Context, scope: Scope, after: str | None, size: int, *, waiting: bool
+) -> listing.Page[listing.DeadLetterItem]:
+    """One page of the list of dead letters."""
+    key = cursor.decode(after, datetime, bytes)
+    before = None if key is None else (key[0], key[1])
+    with ctx.engine.connect() as conn:
+        found = lists.dead_letters(conn, waiting=waiting, before=before, scope=scope, most=size + 1)
+    rows, more = page_of(found, size, lambda row: cursor.encode(row.occurred_at, row.id))
+    return listing.Page[listing.DeadLetterItem](
+        items=tuple(map(listing.DeadLetterItem.of, rows)), next=more
+    )
+
+
+@router.post("/dead-letters/{letter}/ack", status_code=204, tags=["changes"])
+def post_ack(request: Request, ctx: Ctx, letter: Annotated[listing.Fingerprint, Path()]) -> None:
+    """Takes a dead letter off the waiting list."""
+    principal = ctx.doors.admit(request, Role.ENGINEER)
+    with ctx.engine.connect() as conn:
+        key = bytes.fromhex(letter)
+        if not changes.acknowledge(conn, key, principal.name, ctx.now(), principal.services):
+            raise ProblemError(404, "No dead letter waits under this id.")
+
+
+@router.post("/alerts", tags=["alerts"])
+def post_alerts(request: Request, ctx: Ctx, body: listing.Alerts) -> listing.Recorded:
+    """Alertmanager's webhook: what fires becomes an incident that cards, groups and lists point at."""
+    ctx.doors.admit(request, Role.SCRAPE)
+    with ctx.engine.connect() as conn:
+        for alert in body.alerts:
+            changes.record_incident(
+                conn,
+                alert_id=alert.fingerprint,
+                name=alert.labels.get("alertname", "alert"),
+                started_at=alert.startsAt,
+                ended_at=alert.endsAt if alert.status == "resolved" else None,
+                labels=alert.labels,
+                annotations=alert.annotations,
+            )
+    return listing.Recorded(recorded=len(body.alerts))
+
+
+@router.get("/audit", tags=["lists"])
+def get_audit(request: Request, ctx: Ctx, size: Size = 50) -> listing.Page[listing.AuditItem]:
+    """The newest look-ups and who made them. For administrators."""
+    ctx.doors.admit(request, Role.ADMIN)
+    with ctx.engine.connect() as conn:
+        rows = lists.audit(conn, most=size)
+    items = tuple(listing.AuditItem(**row._asdict()) for row in rows)
+    return listing.Page[listing.AuditItem](items=items, next=None)
