@@ -4,6 +4,8 @@ PYTHON := $(shell for python in python3 python3.13 python3.12 python3.11; do \
 	$$python -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$python && break; done)
 BIN := .venv/bin
 UV_LOCK := .venv/uv.lock
+# Agent frameworks disagree about their dependencies, so each has an environment of its own.
+HOOKS := $(patsubst tests/hooks/%/requirements.lock,%,$(wildcard tests/hooks/*/requirements.lock))
 
 # System packages are installed only where something is missing and we may.
 define need
@@ -12,10 +14,11 @@ define need
   else echo "Missing: $(1). Get it with: sudo apt-get install $(1)" >&2; exit 1; fi; }
 endef
 
-.PHONY: help demo test lint format lock
+.PHONY: help demo test test-hooks lint format lock lock-hooks
 help:
 	@echo "make demo    a failing agent, and a page to look its errors up in"
 	@echo "make test    linters and all tests"
+	@echo "make test-hooks  only the tests that drive the agent frameworks"
 	@echo "make lint    linters only"
 	@echo "make format  let ruff lay out the code"
 	@echo "make lock    choose the versions in requirements.lock anew"
@@ -23,8 +26,21 @@ help:
 demo: .venv/.installed
 	@$(BIN)/toolfault demo
 
-test: lint node_modules/.package-lock.json
+test: lint test-hooks node_modules/.package-lock.json
 	$(BIN)/python -m pytest -n 2 --dist loadfile
+
+test-hooks: $(HOOKS:%=.venvs/%/.installed)
+	@for hook in $(HOOKS); do \
+		echo "tests/hooks/$$hook"; \
+		.venvs/$$hook/bin/python -m pytest --confcutdir=tests/hooks tests/hooks/$$hook || exit 1; \
+	done
+
+.venvs/%/.installed: tests/hooks/%/requirements.lock .venv/.installed
+	$(BIN)/uv venv --quiet --clear --python $(BIN)/python .venvs/$*
+	UV_SYSTEM_CERTS=true $(BIN)/uv pip install --quiet --python .venvs/$*/bin/python --no-deps --require-hashes -r $< \
+		|| $(BIN)/python -m pip --python .venvs/$*/bin/python install --no-deps --require-hashes -r $<
+	$(BIN)/uv pip install --quiet --python .venvs/$*/bin/python --offline --no-deps --no-build-isolation --editable .
+	@touch $@
 
 lint: .venv/.installed
 	$(BIN)/ruff check
@@ -39,6 +55,13 @@ format: .venv/.installed
 lock: .venv/.installed
 	$(BIN)/uv pip compile pyproject.toml --universal --generate-hashes --all-extras --group dev \
 		--upgrade --no-header --no-annotate --quiet --output-file requirements.lock
+
+lock-hooks: .venv/.installed
+	@for hook in $(HOOKS); do \
+		$(BIN)/uv pip compile tests/hooks/$$hook/requirements.in --universal --generate-hashes \
+			--python-version 3.11 --upgrade --no-header --no-annotate --no-emit-index-url --no-emit-find-links \
+			--quiet --output-file tests/hooks/$$hook/requirements.lock || exit 1; \
+	done
 
 .venv/pyvenv.cfg:
 	@test -n "$(PYTHON)" || { echo "Python 3.11 or later is needed. Get it with: sudo apt-get install python3" >&2; exit 1; }

@@ -67,6 +67,7 @@ class Call:
         max_attempts: int = 1,
         budget_limit: int = budget.DEFAULT_LIMIT,
         call_id: str | None = None,
+        run: Run | None = None,
     ) -> None:
         self.tool = tool
         self.error_map = error_map
@@ -80,7 +81,7 @@ class Call:
         self._twice = False
         self._waited = 0.0
         self._finished = False
-        self._run: Run | None = current_run()
+        self._run = current_run() or run
 
     # --- life ------------------------------------------------------------------------------------
 
@@ -93,13 +94,16 @@ class Call:
             self.span = spans.NOWHERE
         else:
             declared.announce()
-            outer = current.current_call()
-            self.span = spans.open_or_adopt(
-                self.tool.name, self._identity(), self.start_ns, outer.span if outer else None
-            )
+            self.span = self._open_span()
             self.start_ns = spans.start_of(self.span.span, self.start_ns)
         self.current = current.CurrentCall(self.tool.name, self.span.span)
         self.enter()
+
+    def _open_span(self) -> spans.CallSpan:
+        outer = current.current_call()
+        return spans.open_or_adopt(
+            self.tool.name, self._identity(), self.start_ns, outer.span if outer else None
+        )
 
     def enter(self) -> None:
         """Make this the current call and its span the current span."""
@@ -224,7 +228,7 @@ class Call:
                 retry_after=error.retry_after if action is Action.RETRY_LATER else None,
                 ref=ref if action in taxonomy.ACTIONS_WITH_REFERENCE else None,
             )
-        told = _Ending(error, raised, action, message, failures)
+        told = Ending(error, raised, action, message, failures)
         self._finish(error.outcome, told)
         return self.answer
 
@@ -267,7 +271,7 @@ class Call:
                 told[c.CONVERSATION_ID] = run.conversation_id
         return told
 
-    def _finish(self, outcome: Outcome, ending: _Ending | None = None) -> None:
+    def _finish(self, outcome: Outcome, ending: Ending | None = None) -> None:
         self._finished = True
         elapsed = time.perf_counter_ns() - self._earliest
         run = self._run
@@ -295,7 +299,7 @@ class Call:
             report.budget_exhausted(self.span, call)
 
 
-class _Ending(NamedTuple):
+class Ending(NamedTuple):
     """How a call failed and what was said about it."""
 
     error: ToolError
@@ -305,6 +309,7 @@ class _Ending(NamedTuple):
     failures: int  # in a row; 0 where the budget does not count them
 
     def recorded_on(self, record: ToolCall, call: Call) -> ToolCall:
+        """The record with what the failure adds to it."""
         error = self.error
         cause = error.__cause__ if self.raised is error else self.raised
         words = error.user_message or call.tool.reasons.get(error.reason)

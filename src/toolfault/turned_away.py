@@ -25,13 +25,14 @@ def never_ran(error: ToolError, *, call_id: str | None = None) -> Envelope:
     try:
         answer = call.never_ran(error)
         if error.outcome is Outcome.NOT_FOUND:
-            _report_unregistered(call)
+            report_unregistered(call)
     finally:
         call.stop()
     return answer
 
 
-def _report_unregistered(call: Call) -> None:
+def report_unregistered(call: Call) -> None:
+    """Report that the model named a tool that does not exist."""
     told: Attributes = {
         c.TOOL_NAME: call.tool.name,
         c.REFERENCE_ID: call.current.reference_id,

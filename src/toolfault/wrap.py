@@ -10,13 +10,13 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, Literal, TypeVar
 
-from toolfault import envelope
+from toolfault import envelope, joined
 from toolfault.call import Call
 from toolfault.error_map import ToolErrorMap
 from toolfault.errors import ToolError, ToolResultError, ToolTimedOutError
-from toolfault.telemetry.declared import Tool
 from toolfault.run import ToolFailurePolicy, current_run
 from toolfault.taxonomy import Outcome
+from toolfault.telemetry.declared import Tool
 
 F = TypeVar("F", bound=Callable[..., Any])
 OnError = Literal["envelope", "raise"]
@@ -35,7 +35,10 @@ class Hook:
     check: Callable[[Any], object] | None
 
     def call(self) -> Call:
-        """A call that has not started."""
+        """A call that has not started, or the one that a framework's hook offers."""
+        if (offered := joined.offered(self.tool.name)) is not None:
+            offered.lend(self.tool, self.error_map, self.max_attempts, self.budget_limit)
+            return offered
         return Call(
             self.tool,
             self.error_map,
@@ -70,7 +73,7 @@ class Hook:
         """Whether the caller gets envelopes; the run's policy wins over `on_error`."""
         run = current_run()
         if run is not None and run.policy is not None:
-            return run.policy is ToolFailurePolicy.CONTINUE and self.on_error == "envelope"
+            return run.policy is ToolFailurePolicy.CONTINUE
         return self.on_error == "envelope"
 
 

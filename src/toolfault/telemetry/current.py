@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from contextvars import ContextVar
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from opentelemetry.trace import Span
 
@@ -16,12 +16,13 @@ if TYPE_CHECKING:
 class CurrentCall:
     """Identity of one running call. The reference is made when it is first asked for."""
 
-    __slots__ = ("_reference_id", "box", "span", "tool")
+    __slots__ = ("_reference_id", "box", "offer", "span", "tool")
 
     def __init__(self, tool: str, span: Span) -> None:
         self.tool = tool
         self.span = span
         self.box: Box | None = None
+        self.offer: Any = None  # the hook's call, for a guard inside to drive
         self._reference_id: str | None = None
 
     @property

@@ -70,6 +70,9 @@ class _Announcer:
             self._told.pop(tool.name, None)
             self.due = 0.0
 
+    def known(self, name: str) -> Tool | None:
+        return self._tools.get(name)
+
     def announce(self) -> None:
         """Emit what is due, if events go anywhere."""
         if not events.is_on():
@@ -99,6 +102,11 @@ if hasattr(os, "register_at_fork"):
 def declare(tool: Tool) -> None:
     """Register a tool; it is announced with the next call, or by `configure()`."""
     _announcer.add(tool)
+
+
+def known(name: str) -> Tool | None:
+    """What has been declared of a tool."""
+    return _announcer.known(name)
 
 
 def announce(*, again: bool = False) -> None:

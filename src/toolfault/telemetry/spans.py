@@ -70,9 +70,20 @@ def open_or_adopt(tool: str, identity: Attributes, start: int, claimed: Span | N
         start: unix ns.
         claimed: span of the call around this one.
     """
+    return adopt(tool, claimed) or open_own(tool, identity, start)
+
+
+def adopt(tool: str, claimed: Span | None) -> CallSpan | None:
+    """The tool span that is current and not yet claimed by another call."""
     current = trace.get_current_span()
-    if current is not claimed and is_tool_span(current, tool):
-        return CallSpan(current, owned=False, reachable=True)
+    if current is claimed or not is_tool_span(current, tool):
+        return None
+    return CallSpan(current, owned=False, reachable=True)
+
+
+def open_own(tool: str, identity: Attributes, start: int) -> CallSpan:
+    """A new span, child of the current one."""
+    current = trace.get_current_span()
     span = tracer().start_span(
         f"{c.EXECUTE_TOOL} {tool}",
         kind=SpanKind.INTERNAL,

@@ -1,0 +1,145 @@
+"""The one call that all seams of a framework share, joined on the framework's id of it.
+
+A hook opens it, a guard inside drives it instead of a call of its own, the framework may run the
+body again, and only when the hook closes it is it reported: once.
+"""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from typing import Any, Literal
+
+from toolfault.call import Call, Ending
+from toolfault.error_map import ToolErrorMap
+from toolfault.taxonomy import Outcome
+from toolfault.telemetry import current, spans
+from toolfault.telemetry.declared import Tool
+
+#: "auto": the framework's span is enriched, one of ours is opened where there is none. "always":
+#: ours, whatever there is. "never": the framework's or none.
+SpanMode = Literal["auto", "always", "never"]
+
+
+class JoinedCall(Call):
+    """A call that a framework's hook opens and closes, and anybody in between may drive.
+
+    Args:
+        tool: the tool.
+        error_map: rules for what it raises.
+        span_mode: whose span carries the record.
+        late: the framework opens its span after this seam; it is looked for when the call closes.
+        **options: those of `Call`.
+    """
+
+    __slots__ = ("_ended", "_late", "_lent", "_mode", "guarded")
+
+    def __init__(
+        self,
+        tool: Tool,
+        error_map: ToolErrorMap,
+        *,
+        span_mode: SpanMode = "auto",
+        late: bool = False,
+        **options: Any,
+    ) -> None:
+        super().__init__(tool, error_map, **options)
+        self.guarded = False  # a guard inside has driven it; its word stands
+        self._mode = span_mode
+        self._late = late
+        self._lent = False
+        self._ended: tuple[Outcome, Ending | None] | None = None
+
+    def start(self) -> None:
+        """Open it and offer it to a guard inside; nothing when a guard starts what it borrowed."""
+        if not self._lent:
+            super().start()
+            self.current.offer = self
+
+    def enter(self) -> None:
+        """Make it the current call; it already is where it was borrowed."""
+        if not self._lent:
+            super().enter()
+
+    def leave(self) -> None:
+        """Undo `enter`, as far as the framework has brought us back to the same context."""
+        if not self._lent:
+            with suppress(ValueError):
+                super().leave()
+
+    def stop(self) -> None:
+        """Give it back to the hook, or close it."""
+        if self._lent:
+            self._lent = False
+            if not self._finished:
+                self._ended = Outcome.CANCELLED, None
+        else:
+            self.close()
+
+    def lend(
+        self, tool: Tool, error_map: ToolErrorMap, max_attempts: int, budget_limit: int
+    ) -> None:
+        """Let a guard of the same tool drive it; what the author declared wins."""
+        self.tool, self.error_map = tool, error_map
+        self.max_attempts = len(self.attempts) + max_attempts
+        self.budget_limit = budget_limit
+        self.guarded = self._lent = True
+        self._finished, self._ended = False, None
+
+    @property
+    def lent(self) -> bool:
+        """Whether a guard is driving it now."""
+        return self._lent
+
+    @property
+    def outcome(self) -> Outcome | None:
+        """How it ended, as far as is known."""
+        return self._ended[0] if self._ended else None
+
+    def close(self) -> None:
+        """Report how it ended; without an end it was cancelled."""
+        if self._ended is not None or not self._finished:
+            self._find_span()
+            outcome, ending = self._ended or (Outcome.CANCELLED, None)
+            super()._finish(outcome, ending)
+        self.leave()
+
+    def drop(self) -> None:
+        """Close it unreported: it has not ended, such as one that waits for an approval."""
+        if self.span.owned:
+            self.span.span.end()
+        self.leave()
+
+    def _open_span(self) -> spans.CallSpan:
+        if self._late:
+            return spans.NOWHERE
+        if self._mode == "auto":
+            return super()._open_span()
+        if self._mode == "always":
+            return spans.open_own(self.tool.name, self._identity(), self.start_ns)
+        return self._framework_span() or spans.NOWHERE
+
+    def _framework_span(self) -> spans.CallSpan | None:
+        outer = current.current_call()
+        return spans.adopt(self.tool.name, outer.span if outer else None)
+
+    def _find_span(self) -> None:
+        if not self._late or self._unheard or self.span is not spans.NOWHERE:
+            return
+        found = None if self._mode == "always" else self._framework_span()
+        if found is None and self._mode != "never":
+            found = spans.open_own(self.tool.name, self._identity(), self.start_ns)
+        if found is not None:
+            self.span = found
+            self.start_ns = spans.start_of(found.span, self.start_ns)
+
+    def _finish(self, outcome: Outcome, ending: Ending | None = None) -> None:
+        # Kept until the hook closes the call: a framework may run the body again.
+        self._finished = True
+        self._ended = outcome, ending
+
+
+def offered(tool: str) -> JoinedCall | None:
+    """The call that a hook has opened around this code for this tool, if nobody drives it."""
+    here = current.current_call()
+    call: JoinedCall | None = here.offer if here is not None and here.tool == tool else None
+    return call if call is not None and not call.lent else None
