@@ -57,21 +57,46 @@ class Guard:
                 headers.setdefault("Cache-Control", "no-store")
             await send(message)
 
-        refused = self._refusal(scope["method"], Headers(scope=scope))
-        app = refused.response() if refused else self._app
-        await app(scope, receive, send_guarded)
+        try:
+            self._check(scope["method"], Headers(scope=scope))
+            body = await _whole_body(receive) if scope["method"] not in _SAFE_METHODS else None
+        except ProblemError as refused:
+            await refused.response()(scope, receive, send_guarded)
+            return
+        await self._app(scope, receive if body is None else _replay(body, receive), send_guarded)
 
-    def _refusal(self, method: str, headers: Headers) -> ProblemError | None:
+    def _check(self, method: str, headers: Headers) -> None:
         host = urlsplit(f"//{headers.get('host', '')}")
         if self._hosts is not None and host.hostname not in self._hosts:
-            return ProblemError(
+            raise ProblemError(
                 421, "Use the address this service was started with, or set TOOLFAULT_BASE_URL."
             )
         if method not in _SAFE_METHODS and not _is_same_origin(headers):
-            return ProblemError(403, "A page of another site may not change anything here.")
-        if int(headers.get("content-length") or 0) > _MAX_BODY:
-            return ProblemError(413, "The body is larger than 1 MiB.")
-        return None
+            raise ProblemError(403, "A page of another site may not change anything here.")
+
+
+async def _whole_body(receive: Receive) -> bytes:
+    """A request's body, counted as it comes: it may have no length, or a wrong one."""
+    body = b""
+    while True:
+        message = await receive()
+        body += message.get("body", b"")
+        if len(body) > _MAX_BODY:
+            raise ProblemError(413, "The body is larger than 1 MiB.")
+        if not message.get("more_body"):
+            return body
+
+
+def _replay(body: bytes, receive: Receive) -> Receive:
+    """Gives the body that was read already, then whatever comes."""
+    waiting = [body]
+
+    async def again() -> Message:
+        if waiting:
+            return {"type": "http.request", "body": waiting.pop(), "more_body": False}
+        return await receive()
+
+    return again
 
 
 def _is_same_origin(headers: Headers) -> bool:
