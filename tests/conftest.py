@@ -17,13 +17,11 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 from toolfault import budget
 from toolfault.store import partitions, schema
 from toolfault.store.embedded import EmbeddedPostgres
+from toolfault.store.models import METADATA
 from toolfault.telemetry import events, spans
 
 for name in [name for name in os.environ if name.startswith(("TOOLFAULT_", "OTEL_"))]:
     del os.environ[name]
-
-_TEMPLATE = "migrated"
-_numbers = count()
 
 
 @pytest.fixture(scope="session")
@@ -33,9 +31,8 @@ def postgres():
         tempfile.TemporaryDirectory(prefix="toolfault-") as folder,
         EmbeddedPostgres(Path(folder)) as url,
     ):
-        with psycopg.connect(
-            url, autocommit=True
-        ) as conn:  # nobody needs these data after a power cut
+        with psycopg.connect(url, autocommit=True) as conn:
+            # Nobody needs these data after a power cut.
             conn.execute("ALTER SYSTEM SET fsync = off")
             conn.execute("ALTER SYSTEM SET full_page_writes = off")
             conn.execute("SELECT pg_reload_conf()")
@@ -43,26 +40,23 @@ def postgres():
 
 
 @pytest.fixture(scope="session")
-def _template(postgres):
-    with psycopg.connect(postgres, autocommit=True) as conn:
-        conn.execute(f"CREATE DATABASE {_TEMPLATE}")
-    url = _named(postgres, _TEMPLATE)
-    schema.upgrade(url)
-    with psycopg.connect(url) as conn:
-        partitions.maintain(conn, datetime.now(UTC), partitions.Retention(days=7))
-    return _TEMPLATE
+def _databases(postgres):
+    return Databases(postgres)
 
 
 @pytest.fixture
-def database_url(postgres, _template):
+def database_url(_databases):
     """Address of a database of one's own: all tables, partitions from a week ago on, no rows."""
-    yield from _fresh(postgres, f"TEMPLATE {_template} STRATEGY file_copy")
+    yield _databases.migrated()
+    _databases.clean()
 
 
 @pytest.fixture
-def empty_database_url(postgres):
+def empty_database_url(_databases):
     """Address of a database without tables."""
-    yield from _fresh(postgres, "")
+    url = _databases.create()
+    yield url
+    _databases.drop(url)
 
 
 @pytest.fixture
@@ -71,17 +65,55 @@ def connection(database_url):
         yield conn
 
 
-def _fresh(postgres, origin):
-    name = f"test_{next(_numbers)}"
-    with psycopg.connect(postgres, autocommit=True) as conn:
-        conn.execute(f"CREATE DATABASE {name} {origin}")
-    yield _named(postgres, name)
-    with psycopg.connect(postgres, autocommit=True) as conn:
-        conn.execute(f"DROP DATABASE {name} WITH (FORCE)")
+class Databases:
+    """Databases of the embedded server.
 
+    A migrated one is used again, emptied, unless a test changed its tables: a new one takes a second.
+    """
 
-def _named(url, name):
-    return f"{url.rpartition('/')[0]}/{name}"
+    _CHANGES = """SELECT (SELECT sum(oid::bigint) FROM pg_class), (SELECT count(*) FROM pg_attribute),
+        (SELECT count(*) FROM pg_constraint), (SELECT version_num FROM alembic_version)"""
+    _OTHERS = """SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity
+        WHERE datname = current_database() AND pid <> pg_backend_pid()"""
+
+    def __init__(self, server):
+        self._server = server
+        self._numbers = count()
+        self._template = self._migrated = self._tables = None
+
+    def create(self, origin=""):
+        name = f"test_{next(self._numbers)}"
+        with psycopg.connect(self._server, autocommit=True) as conn:
+            conn.execute(f"CREATE DATABASE {name} {origin}")
+        return f"{self._server.rpartition('/')[0]}/{name}"
+
+    def drop(self, url):
+        with psycopg.connect(self._server, autocommit=True) as conn:
+            conn.execute(f"DROP DATABASE {url.rpartition('/')[2]} WITH (FORCE)")
+
+    def migrated(self):
+        if self._template is None:
+            self._template = self.create()
+            schema.upgrade(self._template)
+            with psycopg.connect(self._template) as conn:
+                partitions.maintain(conn, datetime.now(UTC), partitions.Retention(days=7))
+        if self._migrated is None:
+            template = self._template.rpartition("/")[2]
+            self._migrated = self.create(f"TEMPLATE {template} STRATEGY file_copy")
+            with psycopg.connect(self._migrated) as conn:
+                self._tables = conn.execute(self._CHANGES).fetchone()
+        return self._migrated
+
+    def clean(self):
+        with psycopg.connect(self._migrated, autocommit=True) as conn:
+            while conn.execute(self._OTHERS).fetchone() != (0,):
+                pass
+            if conn.execute(self._CHANGES).fetchone() == self._tables:
+                for table in METADATA.tables:
+                    conn.execute(f"DELETE FROM {table}")  # noqa: S608
+                return
+        self.drop(self._migrated)
+        self._migrated = None
 
 
 @pytest.fixture(autouse=True)

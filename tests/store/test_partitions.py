@@ -116,7 +116,8 @@ def test_a_second_replica_leaves_the_work_to_the_first(bare, make, empty_databas
     with psycopg.connect(empty_database_url) as first:
         first.execute("SELECT pg_advisory_lock(%s)", [locks.MAINTENANCE])
         assert maintain(bare, make.now, SHORT) == Maintained()
-    assert maintain(bare, make.now, SHORT).made
+        first.execute("SELECT pg_advisory_unlock(%s)", [locks.MAINTENANCE])
+        assert maintain(bare, make.now, SHORT).made
 
 
 def test_two_replicas_at_once_make_each_partition_once(bare, make, empty_database_url):
