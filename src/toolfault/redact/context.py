@@ -9,12 +9,14 @@ from __future__ import annotations
 import base64
 import binascii
 import re
+import string
 from collections.abc import Iterator
 from typing import NamedTuple
 
 from toolfault.redact import hosts
 from toolfault.redact.keys import kind_of
 from toolfault.redact.values import (
+    WINDOW,
     Value,
     is_remark,
     is_secret,
@@ -42,7 +44,8 @@ class View(NamedTuple):
 
 Spans = Iterator[Span]
 
-_KEY_BEFORE = re.compile(r"[\w.$\x80-\xff-]*\Z", re.ASCII)
+_KEY_CHARACTERS = string.ascii_letters + string.digits + "_.$-" + "".join(map(chr, range(0x80, 0x100)))
+_NAME_CHARACTERS = string.ascii_letters + string.digits + "_.-"
 _KEY_AFTER = re.compile(r"[\w.\x80-\xff-]*", re.ASCII)
 _PAIR_BEFORE = re.compile(
     r"(?:api|access|secret|private|auth|client|account|signing|encryption|master|shared|pass|refresh|session|"
@@ -56,14 +59,18 @@ _QUERY_BEFORE = re.compile(r"(?:[?&#;]|%3f|%26|%23|amp;)\Z")
 _EOL = re.compile(r"[\r\n]|\\+[rn]")
 
 
+def _begin(data: str, at: int, least: int, characters: str) -> int:
+    """Where the run of `characters` before `at` begins, at most `least` back."""
+    left = max(0, at - least)
+    return left + len(data[left:at].rstrip(characters))
+
+
 def key_at(view: View, start: int) -> tuple[int, str]:
     """Where the key around `start` begins, and the key with a word before it that belongs to it."""
-    left = max(0, start - 80)
-    before = _KEY_BEFORE.search(view.data, left, start)
-    begin = before.start() if before else start
+    begin = _begin(view.data, start, 80, _KEY_CHARACTERS)
     after = _KEY_AFTER.match(view.data, start, start + 80)
     key = view.data[begin : after.end() if after else start]
-    pair = _PAIR_BEFORE.search(view.low, max(0, begin - 20), begin)
+    pair = _PAIR_BEFORE.search(view.low, max(0, begin - 20), begin) if view.data[begin - 1 : begin] in (" ", "_") else None
     return begin, (view.data[pair.start() : begin] + key if pair else key)
 
 
@@ -77,7 +84,7 @@ def assignment(view: View, start: int, end: int) -> Spans:
     if kind == "token" and _GRAMMAR_BEFORE.search(view.low, max(0, begin - 24), begin):
         return
     value = value_at(view.data, _past_type(view.data, end))
-    if value is None:
+    if value is None or _is_listed(view, begin, start, end, value) or _is_sentence(view, kind, end, value):
         return
     if kind in ("cookie", "authorization"):
         yield from _header(view, key, kind, value)
@@ -89,6 +96,24 @@ def assignment(view: View, start: int, end: int) -> Spans:
     if found:
         value = whole(view.data, value)
         yield Span(value.start, value.end, found)
+
+
+def _is_listed(view: View, begin: int, start: int, end: int, value: Value) -> bool:
+    """Whether `"password", "email"` is a list of names; a pair's value looks made, or follows a flag."""
+    if "," not in view.data[start:end] or view.data[end - 1] in ":=":
+        return False
+    text = view.data[value.start : value.end][:600]
+    return not value.quoted or not (view.data[begin] == "-" or looks_random(text, 6) or re.search(r"[\W_]", text))
+
+
+_WORD_OF_SENTENCE = re.compile(r"[a-z]+ [a-z]")
+
+
+def _is_sentence(view: View, kind: str, end: int, value: Value) -> bool:
+    """Whether `token: could not be read` goes on in words."""
+    if kind == "password" or value.quoted or ":" not in view.data[max(0, end - 4) : end]:
+        return False
+    return bool(_WORD_OF_SENTENCE.match(view.data, value.start, value.end + 2))
 
 
 _TYPE = re.compile(r"(?:str|bytes|SecretStr|Optional\[\w+\]|string|String|&str|char\s?\*)(?: \| None)?[ \t]*=[ \t]*|string\(\d+\)[ \t]*")
@@ -142,7 +167,7 @@ def _header(view: View, key: str, kind: str, value: Value) -> Spans:
     text = view.data[start:end][:600]
     if end <= start or "[REDACTED:" in text and not is_secret("token", text, quoted=True):
         return
-    if not has_parameters and is_remark(text) or (not value.quoted or not scheme) and starts_remark(text.split()[0] if text.split() else ""):
+    if not has_parameters and "=" not in text and is_remark(text) or (not value.quoted or not scheme) and starts_remark(text.split()[0] if text.split() else ""):
         return
     if kind == "cookie" and not key.lower().endswith("cookie") and not value.quoted and "=" in text.split(";")[0]:
         end = _word_end(view.data, start)
@@ -155,8 +180,10 @@ _HEADER_END = re.compile(r"[\r\n']|\\+[rn']")
 
 
 def _line_end(data: str, at: int) -> int:
-    found = _HEADER_END.search(data, at)
-    return found.start() if found else len(data)
+    """The end of a header's line; a longer one is hidden to the end of the window."""
+    limit = min(len(data), at + WINDOW)
+    found = _HEADER_END.search(data, at, limit)
+    return found.start() if found else limit
 
 
 def _word_end(data: str, at: int) -> int:
@@ -168,27 +195,40 @@ _ELEMENT_END = re.compile(r"</|<!|\Z")
 
 
 def element(view: View, start: int, end: int) -> Spans:
-    """`<password>value</password>`."""
+    """`<password>value</password>`, `<entry key="password">value</entry>`."""
     begin, key = key_at(view, start)
-    if view.data[begin - 1 : begin] not in ("<", ":") or kind_of(key) is None:
+    if view.data[begin - 1 : begin] not in ("<", ":", '"', "'") or kind_of(key) is None:
         return
-    close = view.data.find("<", end, end + 4096)
+    closing = "<"
+    if view.data.startswith("<![CDATA[", end):
+        end, closing = end + 9, "]]>"
+    close = view.data.find(closing, end, end + 4096)
+    if close < 0 and len(view.data) > end + 4096 or close >= 0 and view.data[close : close + 2] not in ("</", "]]"):
+        return
     stop = close if close >= 0 else len(view.data)
-    if close >= 0 and view.data[close : close + 2] not in ("</", "<!"):
-        return
     value = view.data[end:stop].strip()
     found = is_secret(key, value[:600], quoted=True) if value else None
     if found:
         yield Span(end, stop, found)
 
 
+_LOCATION = re.compile(r"([\w.-]+)\s*(?:\r?\n|\\n)[^\n]*\Z|loc[\"']?[ ]?[:=][ ]?[\[(][^\])]{0,200}?[\"']([\w.-]+)[\"'][\])][^\n]*\Z")
+
+
+def rejected_input(view: View, start: int, end: int) -> Spans:
+    """Pydantic's `input_value='...'` and FastAPI's `"input": "..."`, whose field is named before them."""
+    place = _LOCATION.search(view.data, max(0, start - 400), start)
+    value = value_at(view.data, end)
+    if place is None or value is None:
+        return
+    found = is_secret(place[1] or place[2], view.data[value.start : value.end][:600], quoted=value.quoted)
+    if found:
+        yield Span(value.start, value.end, found)
+
+
 def flag(view: View, start: int, end: int) -> Spans:
     """`--password value`, `-password value`, `ENV API_KEY value`."""
-    begin, key = key_at(view, start)
-    lead = view.low[max(0, begin - 8) : begin]
-    dashed = key.startswith("-")
-    if not dashed and not lead.rstrip(" \t").endswith(("env", "arg", "setx", "export", "set")):
-        return
+    key = view.data[start:end].split()[-1]
     if kind_of(key) is None:
         return
     value = value_at(view.data, end)
@@ -213,7 +253,9 @@ def prose(view: View, start: int, end: int) -> Spans:
     if not found or (" " in text and value.quoted and kind != "password"):
         return
     stated = view.low[start:end].rstrip().endswith((" is", " was", "=", ":", " of", " identified by"))
-    if looks_random(text, 6 if kind == "password" else 8) or (kind == "password" and (value.quoted or stated)):
+    if kind == "password" and text.isdigit() and len(text) > 4:
+        yield Span(value.start, value.end, found)
+    elif looks_random(text, 6 if kind == "password" else 8) or (kind == "password" and (value.quoted or stated)):
         yield Span(value.start, value.end, found)
 
 
@@ -257,15 +299,16 @@ def _is_printable(text: str) -> bool:
     return all(c.isprintable() or c in "\r\n\t" for c in text)
 
 
-_PEM_BODY = re.compile(r"(?:(?:[\s\"'+,]|\\+[nr])*[A-Za-z0-9+/=:,-]{12,})+(?:(?:[\s\"'+]|\\+[nr])*[A-Za-z0-9+/]*={1,2})?")
-_PEM_END = re.compile(r"-----END[A-Z \n]{0,40}-----|-{1,5}END")
+_PEM_BODY = re.compile(r"(?:(?:[\s\"'+]|\\+[nr])*(?:Proc-Type|DEK-Info|Version|Comment|Hash|Charset)[^\n\\]{0,100})*(?:(?:[\s\"'+,]|\\+[nr])*[A-Za-z0-9+/=:,-]{12,})+(?:(?:[\s\"'+]|\\+[nr])*[A-Za-z0-9+/]*={1,2})?")
+_PEM_END = re.compile(r"-END[A-Z \n]{0,40}-{0,5}")
 
 
 def private_key(view: View, start: int, end: int) -> Spans:
     """From BEGIN to END; a truncated one to where its base64 ends."""
-    found = _PEM_END.search(view.data, end, end + 32768)
-    if found:
-        yield Span(start, found.end(), "private_key")
+    close = view.data.find("-END", end, end + 32768)
+    if close >= 0:
+        found = _PEM_END.match(view.data, close)
+        yield Span(start, found.end() if found else close + 4, "private_key")
         return
     body = _PEM_BODY.match(view.data, end, end + 32768)
     if body:
@@ -290,24 +333,51 @@ def private_key_tail(view: View, start: int, end: int) -> Spans:
     yield Span(start - length, end, "private_key")
 
 
-def userinfo(view: View, start: int, end: int) -> Spans:
-    """`scheme://user:password@host`; the password may hold `/`, `#` and `@`."""
-    window = view.data[start + 3 : min(end, start + 3 + 1000)]
-    authority = re.split(r"[/?#]", window, maxsplit=1)[0]
-    user, colon, password = window.partition(":")
-    if colon and not re.search(r"[/?#@]", user) and not re.match(r"\d{1,5}(?:[/?#]|\Z)", password):
-        at = window.partition("?")[0].rfind("@")
-        at = at if at >= 0 else window.rfind("@")
-    else:
-        at = authority.rfind("@")
-    if at < 0 or "://" in window[:at]:
-        return
-    text = window[:at]
-    if text in ("", "git", "...", "user", "hg", "svn") or "[REDACTED:" in text:
-        return
-    if re.fullmatch(r"[:*x.<>{}$\[\]]+|<[^>]*>", text):
-        return
-    yield Span(start + 3, start + 3 + at, "credentials")
+def at_sign(view: View, start: int, end: int) -> Spans:
+    """What stands before an `@`: a URL's user and password, the same without a scheme, or an e-mail's name."""
+    before = view.data[max(0, start - 300) : start]
+    scheme = before.rfind("://")
+    text = before[scheme + 3 :] if scheme >= 0 else before
+    if scheme >= 0 and not _BREAK.search(text):
+        if _is_userinfo(text):
+            yield Span(start - len(text), start, "credentials")
+        if not re.search(r"[/?#]", text):
+            return
+    bare = _BARE_USERINFO.search(before)
+    if bare and _is_host(view.data[end : end + 254]):
+        yield Span(start - len(bare[0]), start, "credentials")
+    yield from _email(view, start)
+
+
+_BREAK = re.compile(r"[\s\"'<>`]")
+_BARE_USERINFO = re.compile(r"[\w.%+-]{1,64}:[^\s\"'<>@/:=]{1,200}\Z")
+_HOST_AFTER = re.compile(r"(?:tcp|unix)?\(|[A-Za-z0-9][A-Za-z0-9.-]{1,200}(?::\d{2,5}|/)")
+
+
+def _is_host(text: str) -> bool:
+    found = _HOST_AFTER.match(text)
+    return found is not None and not text.startswith("sha256") and not re.match(r"v?\d+(?:\.\d+)*/", found[0])
+
+
+def _is_userinfo(text: str) -> bool:
+    """Whether `text`, between `://` and `@`, is user and password; a password may hold `/`, `#` and `@`."""
+    user, colon, password = text.partition(":")
+    if re.search(r"[/?#]", user) or text in ("", "git", "...", "user", "hg", "svn"):
+        return False
+    if not colon:
+        return "@" not in user
+    return not re.match(r"\d{1,5}(?:[/?#]|\Z)", password) and not ("@" in password and "?" in password)
+
+
+def dashed_key(view: View, start: int, end: int) -> Spans:
+    """`sk-` with dashes inside: a key has digits and capitals, a name in kebab case has not."""
+    if looks_random(view.data[start + 3 : end][:600], 20) and re.search(r"[A-Z]", view.data[start + 3 : end][:600]):
+        yield Span(start, end, "openai_key")
+
+
+def after_last_colon(view: View, start: int, end: int) -> Spans:
+    """`.pgpass`: host, port, database, user, password."""
+    yield Span(view.data.rindex(":", start, end) + 1, end, "password")
 
 
 def bare_userinfo(view: View, start: int, end: int) -> Spans:
@@ -320,38 +390,35 @@ def bare_userinfo(view: View, start: int, end: int) -> Spans:
     yield Span(start, start + at, "credentials")
 
 
-_AUTHORITY = re.compile(r"://[^\s/?#\"']{0,190}\Z")
-_LOCAL_PART = re.compile(r"[A-Za-z0-9._%+'!#$&*/=?^{|}~\x80-\xff-]*\Z")
+_LOCAL_CHARACTERS = string.ascii_letters + string.digits + "._%+'!#$&*-^~" + "".join(map(chr, range(0x80, 0x100)))
+_DOMAIN = re.compile(r"@(?:[a-z0-9\x80-\xff-]{1,63}\.){1,5}[a-z\x80-\xff]{2,24}")
+_NO_DOMAIN = frozenset("py js ts service whl tgz git next".split())
 
 
-def email(view: View, start: int, end: int) -> Spans:
-    """From the `@` backwards over the local part."""
-    before = _LOCAL_PART.search(view.data, max(0, start - 64), start)
-    begin = before.start() if before else start
-    while begin < start and view.data[begin] in "'/=.&?*%#{|":
-        begin += 1
-    local = view.data[begin:start]
-    for separator in ("=", "/", "'", "?", "&", "{", "|"):
-        local = local.rsplit(separator, 1)[-1]
-    begin = start - len(local)
-    domain = view.low[start + 1 : end]
-    if _AUTHORITY.search(view.data, max(0, begin - 200), begin):
+def _email(view: View, start: int) -> Spans:
+    domain = _DOMAIN.match(view.low, start, start + 320)
+    if not domain:
         return
-    if not local or local == "git" or domain.rsplit(".", 1)[-1] in ("py", "js", "ts", "service", "whl", "tgz", "git", "next"):
-        return
-    yield Span(begin, end, "email")
+    begin = _begin(view.data, start, 64, _LOCAL_CHARACTERS)
+    local = re.split(r"['&]", view.data[begin:start])[-1].lstrip(".%+!#$*^~")
+    if local and local != "git" and domain[0].rsplit(".", 1)[-1] not in _NO_DOMAIN:
+        yield Span(start - len(local), domain.end(), "email")
 
 
 def card(view: View, start: int, end: int) -> Spans:
     """A card number standing alone: no digit, letter or dot touches it."""
-    if re.match(r"[\w.-]", view.data[start - 1 : start]) or re.match(r"\w|[.-]\w", view.data[end : end + 2], re.ASCII):
+    if re.match(r"[\w.-]", view.data[start - 1 : start], re.ASCII):
         return
     text = view.data[start:end]
-    groups = re.split(r"[ .+_-]", text)
-    shape = tuple(map(len, groups))
-    regular = len(shape) == 1 or shape[0] == 4 and (set(shape[:-1]) <= {4} or shape in ((4, 6, 5), (4, 6, 4)))
-    if regular and hosts.is_card(text):
-        yield Span(start, end, "card")
+    for groups in (text, _LAST_GROUP.sub("", text)):
+        stop = start + len(groups)
+        if not re.match(r"\w|[.-]\w", view.data[stop : stop + 2], re.ASCII) or stop < end:
+            if hosts.is_card(groups):
+                yield Span(start, stop, "card")
+                return
+
+
+_LAST_GROUP = re.compile(r"(?:\xc2\xa0|[ .+_-])[0-9]+\Z")
 
 
 def address_v4(view: View, start: int, end: int) -> Spans:
@@ -373,16 +440,14 @@ def address_v6(view: View, start: int, end: int) -> Spans:
         yield Span(start, zone.end() if zone else start + len(text), "ip")
 
 
-_NAME_BEFORE = re.compile(r"[A-Za-z0-9_.-]*\Z")
-_NAME_AFTER = re.compile(r"(?:\.?[A-Za-z0-9_-]+)*")
+_NAME_AFTER = re.compile(r"[A-Za-z0-9_.-]*")
 
 
 def host(view: View, start: int, end: int) -> Spans:
     """A dotted name around a label such as `internal` or `corp`."""
-    before = _NAME_BEFORE.search(view.data, max(0, start - 200), start)
-    begin = before.start() if before else start
+    begin = _begin(view.data, start, 200, _NAME_CHARACTERS)
     after = _NAME_AFTER.match(view.data, end, end + 100)
-    stop = after.end() if after else end
+    stop = begin + len(view.data[begin : after.end() if after else end].rstrip(".-"))
     name = view.data[begin:stop]
     offset = len(name) - len(name.lstrip(".-_"))
     if name.startswith(".") or view.data[stop : stop + 1] == "(" or not hosts.is_internal_name(name.lower()):
@@ -394,13 +459,16 @@ def host(view: View, start: int, end: int) -> Spans:
 
 _NETWORK = re.compile(
     r"(?:https?|wss?|tcp|udp|tls|ssl|rediss?|postgres(?:ql)?|mysql|mariadb|sqlserver|oracle|mongodb|amqps?|kafka|nats|grpcs?|ldaps?|s?ftp|ssh|smtps?|"
-    r"imaps?|memcached|etcd|bolt|neo4j|clickhouse|mqtts?|pymysql|psycopg2?|asyncpg|aiomysql|plaintext|sasl_ssl|sasl_plaintext|consul|zookeeper|thrift|socks[45]h?)\Z"
+    r"imaps?|memcached|etcd|bolt|neo4j|clickhouse|mqtts?|pymysql|psycopg2?|asyncpg|aiomysql|plaintext|sasl_ssl|sasl_plaintext|consul|zookeeper|thrift|socks[45]h?|smb|cifs|nfs|afp|rtsp|telnet|rsync|s?irc)\Z"
 )
+_USERINFO = re.compile(r"[^\s/@\"'<>]{1,300}@")
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")
 
 
 def named_host(view: View, start: int, end: int) -> Spans:
     """A name where a host is certainly meant: after `host=`, `could not translate host name`, `://`."""
+    user = _USERINFO.match(view.data, end, end + 300) if view.data.startswith("://", start) else None
+    end = user.end() if user else end
     name = _NAME.match(view.data, end, end + 254)
     if not name:
         return
@@ -411,6 +479,8 @@ def named_host(view: View, start: int, end: int) -> Spans:
     said = view.low[start:end].rstrip("\"'` ").endswith(("host", "name", "address", "lookup", "resolve"))
     if said and not quoted and not re.search(r"[\d.-]", text):
         return
+    if view.low.startswith("host ", start) and not quoted and not re.search(r"\d", text):
+        return
     if starts_remark(text) or text.lower() in ("nginx", "unreachable", "not", "unknown", "down", "apache", "cloudflare", "gunicorn", "uvicorn"):
         return
     if hosts.is_internal_host(text):
@@ -420,8 +490,7 @@ def named_host(view: View, start: int, end: int) -> Spans:
 def port_host(view: View, start: int, end: int) -> Spans:
     """`redis-main:6379`: a single label before a well-known port."""
     colon = view.data.rfind(":", start, end)
-    before = _NAME_BEFORE.search(view.data, max(0, colon - 200), colon)
-    begin = before.start() if before else colon
+    begin = _begin(view.data, colon, 200, _NAME_CHARACTERS)
     name = view.data[begin:colon]
     if name and not name[:1].isdigit() and view.data[begin - 1 : begin] != "@" and hosts.is_internal_host(name):
         yield Span(begin, colon, "host")
@@ -434,13 +503,20 @@ _SHARED = frozenset("public default shared all defaultuser0 linuxbrew".split())
 def home(view: View, start: int, end: int) -> Spans:
     """The user's name in a path below a home folder."""
     before = view.low[max(0, start - 8) : start]
-    if re.search(r"[\w.-]\Z", before) and not before.endswith(("file:/", "file://")):
+    if re.search(r"[\w.-]\Z", before) and not re.search(r"(?:/var|/export|/mnt/[a-z]|/usr|/nfs|/net|/srv|/data|\A[a-z])\Z", before):
         return
     if re.search(r"(?:get|post|put|patch|delete|head|route|path)[ :'\"]{1,3}\Z", before):
         return
     name = _USER.match(view.data, end, end + 64)
     if name and name[0].lower().rstrip(".") not in _SHARED and "[REDACTED" not in name[0]:
         yield Span(end, name.end(), "user")
+
+
+def tilde_home(view: View, start: int, end: int) -> Spans:
+    """`~alice/x`."""
+    name = re.compile(r"[A-Za-z_][\w.-]{1,31}(?=/)").match(view.data, end - 1)
+    if name:
+        yield Span(end - 1, name.end(), "user")
 
 
 def windows_home(view: View, start: int, end: int) -> Spans:

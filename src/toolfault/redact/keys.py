@@ -48,7 +48,12 @@ _KEY_OF = frozenset(
     "deploy functions function consumer service crypto aes jwt session pgp gpg tls ssl cipher".split()
 )
 _CODE_OF = frozenset("auth authorization device verification backup recovery otp mfa 2fa sms".split())
-_NOT_KEY = frozenset("public primary foreign unique partition sort cache routing index object".split())
+_NOT_PASS = frozenset("bypass compass encompass trespass surpass overpass underpass impass".split())
+#: as the first word they make it a function: "get_token: timed out" says nothing about the value
+VERBS = frozenset(
+    "create get list delete rotate generate verify validate check change forgot fetch request revoke issue submit reset "
+    "invalid missing parse read load find has is set update send expire encrypt decrypt hash".split()
+)
 #: as the last word they speak about the secret instead of holding it
 _ABOUT = frozenset(
     "type types count counts limit limits max min length len name names url urls uri uris endpoint expiry expires "
@@ -58,7 +63,7 @@ _ABOUT = frozenset(
     "source ref arn label hint strength changed updated created at enabled disabled is in for on by method "
     "methods scheme age days hours seconds minutes ms rate class counter cost price per available "
     "remaining requirements rules exists set hasher input prompt store scope scopes audience issuer "
-    "management santa sharing detector engine bucket family families sharingly vault".split()
+    "management santa sharing detector engine bucket stdin service server".split()
 )
 #: before the word they make it a count, a cursor or a piece of grammar
 _BEFORE = frozenset(
@@ -94,6 +99,13 @@ def _of_pair(before: str, word: str) -> str | None:
     return None
 
 
+def _of_last(word: str) -> str | None:
+    """`SSHPASS` and `x-auth`: too common inside a name, telling at its end."""
+    if word.endswith("pass") and word not in _NOT_PASS:
+        return "password"
+    return "authorization" if word == "auth" else None
+
+
 @lru_cache(maxsize=4096)
 def kind_of(key: str) -> str | None:
     """The class of what `key` holds (`password`, `token`, ...), or None if it is no secret."""
@@ -101,8 +113,8 @@ def kind_of(key: str) -> str | None:
     for at in range(len(words) - 1, -1, -1):
         before = words[at - 1] if at else ""
         kind = _of_word(words[at]) or _of_pair(before, words[at])
-        if kind is None and words[at] in ("pass", "auth") and at == len(words) - 1:
-            kind = "password" if words[at] == "pass" else "authorization"
+        if kind is None and at == len(words) - 1:
+            kind = _of_last(words[at])
         if kind and not _is_about(words, at):
             return kind
     return None
@@ -113,6 +125,12 @@ def _is_about(words: list[str], at: int) -> bool:
     if at < len(words) - 1 and last in _ABOUT:
         return True
     return any(word in _BEFORE for word in words[:at])
+
+
+def is_function(key: str) -> bool:
+    """Whether `key` reads as the name of a function (`reset_password`)."""
+    first = _WORD.search(key)
+    return first is not None and first[0].lower() in VERBS and first.end() < len(key)
 
 
 def is_secret_key(key: str) -> bool:

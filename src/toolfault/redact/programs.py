@@ -50,6 +50,13 @@ def sql_parameters(view: View, start: int, end: int) -> Spans:
         yield Span(end - 1, _end_of_line(view.data, end), "sql")
 
 
+def near(view: View, start: int, end: int) -> Spans:
+    """MySQL quotes the rest of the statement from the error on."""
+    begin, stop = start + len("near '"), end - len("' at line")
+    if " " in view.data[begin:stop]:
+        yield Span(begin, stop, "sql")
+
+
 _PLAIN_VALUE = re.compile(r"(?i)\d{1,12}|[0-9a-f]{8}-[0-9a-f-]{27}|\[REDACTED:\w+\]|null|true|false")
 
 
@@ -110,7 +117,8 @@ def positional(view: View, start: int, end: int) -> Spans:
     if value is None or view.data.startswith("[REDACTED", value.start):
         return
     text = view.data[value.start : value.end][:400]
-    if text and (value.quoted or not starts_remark(text)):
+    said = view.low.startswith(("identified", "with"), start)  # words that prose uses as well
+    if text and (value.quoted or looks_random(text, 6) or not (said or starts_remark(text))):
         yield Span(value.start, value.end, "password")
 
 

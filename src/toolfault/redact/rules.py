@@ -20,6 +20,7 @@ class Rule(NamedTuple):
     pattern: str
     find: Callable[[View, int, int], Spans] | None = None  # the whole hit
     folded: bool = True  # against the text in lower case
+    also: str = ""  # a second word that must be there
     is_message_only: bool = False  # a stack trace keeps its frames
 
 
@@ -29,11 +30,22 @@ _STEMS = (
     "state", "kennwort", "senha", "contrase", "motdepasse", "mnemonic", "phrase", "masterauth", "nonce", "ticket",
     "accessid", "pw", *FOREIGN,
 )  # fmt: skip
-_STEM = f"(?:{'|'.join(_STEMS)})[a-z0-9_.$\\x80-\\xff-]{{0,40}}"
+
+
+def _by_letter(words: tuple[str, ...]) -> str:
+    """An alternation that tries each first letter once: `re` walks it for every character of the text."""
+    letters: dict[str, list[str]] = {}
+    for word in words:
+        letters.setdefault(word[0], []).append(word[1:])
+    return "|".join(f"{letter}(?:{'|'.join(rests)})" for letter, rests in letters.items())
+
+
+_ANY_STEM = f"(?:{_by_letter(_STEMS)})"
+_STEM = _ANY_STEM + r"[a-z0-9_.$\x80-\xff-]{0,40}"
 _QUOTE = r"(?:\\{0,4}[\"'`]|&quot;)?"
 _ASSIGN = (
     _STEM + r"(?:"
-    + _QUOTE + r"(?:\\?\])?[ \t]{0,4}(?:=>|:=|={1,2}|:|->|\|)[ \t]{0,4}"  # key = value
+    + _QUOTE + r"(?:\\?\])?[ \t]{0,4}(?:=>|:=|={1,2}|:|->)[ \t]{0,4}"  # key = value
     + r"|\\{0,4}[\"'][ \t]{0,2},[ \t\r\n]{0,2}"  # ("key", value)
     + r"|" + _QUOTE + r"[, \t\r\n]{1,40}" + _QUOTE + r"(?:value|val)" + _QUOTE + r"[ \t]{0,2}[:=][ \t]{0,2}"  # name: key, value: v
     + r"|[\"'][ \t]{0,3}(?:\r?\n|\\r\\n){2}"  # multipart/form-data
@@ -54,25 +66,31 @@ _SQL_LOWER = (
     r"|select[ \t\n][^;]{1,200}?[ \t\n]from[ \t\n]+" + _NAME + r"(?:[ \t]+(?:as[ \t]+)?[a-z]{1,3})?[ \t\n]+(?:where[ \t\n]+" + _NAME
     + r"[ \t\n]*(?:[=<>!]|like[ \t]|in[ \t]*\(|is[ \t])|(?:inner |left |right |cross )?join[ \t]|order by[ \t]|group by[ \t]|limit[ \t][0-9:?$])"
     r"|insert[ \t]+into[ \t]+" + _NAME + r"[ \t\n]*(?:\(|values)|update[ \t]+" + _NAME + r"[ \t\n]+set[ \t\n]+" + _NAME + r"[ \t]*="
-    r"|delete[ \t]+from[ \t]+" + _NAME + r"[ \t\n]+where[ \t])"
+    r"|select[ \t\n][^;]{1,200}?[ \t\n]from[ \t\n]+" + _NAME + r"[ \t]*;|delete[ \t]+from[ \t]+" + _NAME + r"[ \t\n]+where[ \t])"
+)
+_GAP = r"(?:\xc2\xa0|[ .+_-])?"
+_CARD = (
+    rf"3[0-9]{{3}}{_GAP}[0-9]{{6}}{_GAP}[0-9]{{4,5}}|[2-6][0-9]{{3}}{_GAP}[0-9]{{4}}{_GAP}[0-9]{{4}}{_GAP}[0-9]{{1,4}}(?:{_GAP}[0-9]{{1,3}})?"
 )
 _PROGRAMS = r"(?:mysql|mysqldump|mysqladmin|mariadb|mariadb-dump|sshpass|7z|7za|unzip|zip|docker login|mongo|mongosh|mongodump|az login|plink|pscp|psexec)"
-_PORTS = "5432|5433|6432|6379|6380|9092|9093|3306|27017|9200|9300|5672|2379|8500|8200|11211|1433|1521|2181|26379|50051|8123|9042|7687"
+_PORTS = "8080|8443|8000|8888|3000|5000|9090|4317|4318|15672|7000|5432|5433|6432|6379|6380|9092|9093|3306|27017|9200|9300|5672|2379|8500|8200|11211|1433|1521|2181|26379|50051|8123|9042|7687"
 
 _AT_WORDS = ("pass", "secret", "token", "key", "credential", "pwd")
 CONTEXT: tuple[Rule, ...] = (
     Rule("private_key", ("-begin ", "--begin"), r"-{4,5}begin [a-z0-9 ]{0,40}private key(?: block)?-{0,5}", context.private_key),
     Rule("private_key", ("-end ",), r"-{4,5}end [a-z0-9 ]{0,40}private key(?: block)?-{0,5}", context.private_key_tail),
     Rule("private_key", ("putty-user-key-file",), r"putty-user-key-file-[0-9]:[^\n]*(?:\n[^\n]*)*"),
-    Rule("credentials", ("://",), r"://[^ \t\r\n\"'<>`]{1,1000}@", context.userinfo),
-    Rule("credentials", ("://",), r"://:?[^ \t\r\n\"'<>`/@]{1,80}:[^ \t\r\n\"'<>`@]{1,300}@", context.userinfo),
-    Rule("credentials", ("@tcp(", "@unix(", "@("), r"[a-z0-9_.%+-]{1,64}:[^ \t\n\"'<>@]{1,200}@(?:tcp|unix)?\(", context.bare_userinfo),
-    Rule("credentials", ("@",), r"\b[a-z0-9_.%+-]{1,64}:[^ \t\n\"'<>@/:]{1,200}@[a-z0-9][a-z0-9.-]{1,200}(?::[0-9]{2,5}|/)", context.bare_userinfo),
+    Rule("email", ("@",), "@", context.at_sign),
     Rule("credentials", ("jdbc:oracle", "sqlplus"), r"(?:jdbc:oracle:[a-z]{2,5}:|sqlplus +(?:-[a-z]+ +){0,3})[^ \t\n/\"'@]{1,80}/[^ \t\n\"'@]{1,200}@"),
     Rule("secret", _STEMS, _ASSIGN, context.assignment),
-    Rule("secret", ("</",), r"(?:" + "|".join(_STEMS) + r")[a-z0-9_.-]{0,40}(?:[ \t\n][^<>]{0,200})?>", context.element),
-    Rule("secret", _STEMS, r"(?:" + "|".join(_STEMS) + r")[a-z0-9_.-]{0,40}[ \t]{1,3}", context.flag),
-    Rule("secret", _AT_WORDS, r"(?:" + "|".join(_AT_WORDS) + r")[a-z0-9_.-]{0,20}[\"']?(?:[ \t](?:provided|supplied|given|used|value|id))?(?:[ \t](?:is|was|of|by))?:?[ \t]{1,3}", context.prose),
+    Rule("secret", _STEMS, _ANY_STEM + r"[a-z0-9_.-]{0,40}[\"']?(?:[ \t\n][^<>\n]{0,80})?>", context.element, also="<"),
+    Rule("secret", ("--", " -", "\"-", "'-", "env ", "arg ", "set ", "setx ", "export "),
+         r"(?:-|\b(?:env|arg|setx?|export)[ \t]{1,3})[a-z0-9_.-]{2,60}[ \t]{1,3}", context.flag),
+    Rule("secret", _AT_WORDS, r"(?:" + "|".join(_AT_WORDS) + r")[a-z0-9_.-]{0,20}[\"']?(?:[ \t](?:provided|supplied|given|used|value|id|you|entered|sent|that|we|got|received)){0,3}(?:[ \t](?:is|was|of|by))?:?[ \t]{1,3}\(?", context.prose),
+    Rule("secret", ("input_value=", '"input"', "'input'"), r"(?:\binput_value=|[\"']input[\"'][ ]?:[ ]?)", context.rejected_input),
+    Rule("openai_key", ("sk-",), r"\bsk-[A-Za-z0-9_-]{20,}", context.dashed_key, folded=False),
+    Rule("password", (":",), r":[0-9]{4,5}:[a-z0-9_*-]{1,64}:[a-z0-9_-]{1,64}:[^ \t\r\n:\"']{4,}", context.after_last_colon),
+    Rule("cookie", ("--cookie", " -b"), r"[ \t](?:--cookie|-b)[ =][\"']?[a-z0-9_.-]{1,80}=[^\r\n\"']+", None),
     Rule("bearer", ("bearer",), r"\bbearer(?:[ \t]{1,3}|%20|\+|:[ \t]?)", context.bearer),
     Rule("basic_auth", ("basic",), r"\bbasic(?:[ \t]{1,3}|%20|\+|:[ \t]?)", context.basic),
     Rule("cookie", ("<cookie ",), r"<cookie [^>\n]+"),
@@ -86,21 +104,24 @@ CONTEXT: tuple[Rule, ...] = (
     Rule("password", ("smbclient", "-u ", "%"), r"[ \t]-u [a-z0-9_.\\-]{1,60}%[^ \t\n\"']{1,200}", None),
     Rule("datadog_key", ("datadog", "ddog", "dd_", "dd-"), r"\b[0-9a-f]{32}(?:[0-9a-f]{8})?\b", programs.datadog),
     Rule("aws_key", ("aws", "akia", "asia", "secret", "amazon", "s3"), r"[A-Za-z0-9/+]{40,}", programs.aws_secret, folded=False),
-    Rule("email", ("@",), r"@(?:[a-z0-9\x80-\xff-]{1,63}\.){1,5}[a-z\x80-\xff]{2,24}", context.email),
-    Rule("card", tuple("0123456789"), r"\b[3456][0-9]{3}[0-9 .+_-]{8,19}[0-9]\b|\b2[2-7][0-9]{2}[0-9 .+_-]{8,19}[0-9]\b", context.card),
+    Rule("card", tuple("0123456789"), _CARD, context.card),
     Rule("ip", ("10.", "172.", "192.168.", "169.254.", "100."), r"\b(?:10|172|192|169|100)\.[0-9]{1,3}\.[0-9]{1,3}\.[0-9]{1,3}", context.address_v4),
     Rule("ip", ("fe8", "fe9", "fea", "feb", "fc", "fd"), r"\b(?:fe[89ab][0-9a-f]|f[cd][0-9a-f]{2}):[0-9a-f:]{1,40}(?:[0-9]{1,3}(?:\.[0-9]{1,3}){3})?", context.address_v6),
     Rule("host", (".internal", ".local", ".corp", ".lan", ".intra", ".svc", ".priv", ".consul", ".home", ".int", ".vpn"), r"\.(?:internal|local|localdomain|localnet|corp|lan|intranet|intra|svc|private|priv|consul|home|int|vpn)\b", context.host),
     Rule("host", ("internal.", "corp.", "intranet.", "intra.", "vpn.", "svc."), r"\b(?:internal|corp|intranet|intra|vpn|svc)\.[a-z0-9-]{1,63}\.[a-z]{2,}", context.host),
-    Rule("host", ("host", "server at", "enotfound", "eai_again", "lookup ", "resolve ", "server=", "source=", "addr"), r"(?:\bhost(?:name|addr)?[\"']?[ ]?[=:][ ]?|\bhost name |\bserver at |\b(?:server|data source|address|addr)[ ]?=[ ]?(?:tcp:)?|\b(?:enotfound|eai_again) |\blookup |\bresolve (?:host )?|\bunknown host:? )[\"'`]?", context.named_host),
-    Rule("host", ("://",), r"://(?:[^ \t\n/@\"']{1,300}@)?", context.named_host),
+    Rule("host", ("host", "server at", "enotfound", "eai_again", "lookup ", "resolve ", "server=", "source=", "addr"), r"(?:\bhost(?:name|addr)?[\"']?[ ]?[=:][ ]?|\bhost name |\bhost |\bserver at |\b(?:server|data source|address|addr)[ ]?=[ ]?(?:tcp:)?|\b(?:enotfound|eai_again) |\blookup |\bresolve (?:host )?|\bunknown host:? )[\"'`]?", context.named_host),
+    Rule("host", ("://",), "://", context.named_host),
     Rule("host", (":",), r"[a-z0-9]:(?:" + _PORTS + r")\b", context.port_host),
     Rule("host", ("\\\\",), r"(?:[ \t\"'(=]|\A)\\\\(?:\\\\)?", context.named_host),
-    Rule("user", ("/home/", "/users/", "documents and settings"), r"/home/|/export/home/", context.home),
+    Rule("user", ("/home/",), r"/home/", context.home),
+    Rule("user", ("~",), r"(?:[ \t\"'=(:]|\A)~[a-z_]", context.tilde_home),
     Rule("user", ("/users/",), r"/Users/", context.home, folded=False),
-    Rule("user", ("\\users\\", "/users/", "\\documents and"), r"(?:[a-z]:|\\)(?:\\{1,4}|/)(?:users|documents and settings)(?:\\{1,4}|/)", context.windows_home),
-    Rule("sql", ("select", "insert", "replace", "merge", "update", "delete", "create", "alter", "drop", "values", "where", "with ", "exec"), _SQL_UPPER, programs.sql, folded=False),
+    Rule("user", ("users", "documents and settings", "home"), r"(?:[a-z]:(?:\\{1,4}|/)|\\{1,4})(?:users|documents and settings)(?:\\{1,4}|/)|\\{1,4}home\\{1,4}", context.windows_home),
+    Rule("sql", ("select", "insert", "replace", "merge", "update", "delete", "create", "alter", "drop", "values", "where", " as (", "exec"), _SQL_UPPER, programs.sql, folded=False),
     Rule("sql", ("select", "insert", "update", "delete"), _SQL_LOWER, programs.sql),
+    Rule("sql", ("sql", "query", "statement", "execut"), r"\b(?:sql|query|statement|executing|execute)[\"']?[ ]?[:=][ ]?[\"'\[(]{0,2}(?:select|insert|update|delete|with|call|exec|merge|replace)[ \t\n]", programs.sql),
+    Rule("sql", ("parameters: $1",), r"parameters: \$1 = ", programs.failing_row),
+    Rule("sql", ("near ",), r"\bnear [\"'][^\n]{1,400}?[\"'] at line", programs.near),
     Rule("sql", ("line ",), r"\bLINE [0-9]{1,5}: ", programs.sql, folded=False),
     Rule("sql", ("[sql:", "[parameters:", "[generated in"), r"\[(?:sql|parameters): ?", programs.sql_bracket),
     Rule("sql", ("param", "bind"), r"\b(?:params|parameters|binds|bind variables|bind values|bindings|bound parameters)[\"']?[ ]?[=:]?[ ]?[\[({]", programs.sql_parameters),

@@ -12,9 +12,11 @@ from toolfault.redact.rules import all_rules
 from toolfault.redact.views import unescape
 
 #: Hits of one rule in one text. Text behind more of them is dropped: hostile, and too long to be kept.
-MAX_HITS = 1000
+MAX_HITS = 400
 #: A replacement may complete what was no secret before; four passes settle every known case.
 MAX_PASSES = 6
+
+EXCESS = "excess"
 
 _BLOB = r"[A-Za-z0-9+/_-]{16,}={0,2}"
 _REPLACEMENT = re.compile(r"\[REDACTED:(\w{1,40})\]", re.ASCII)
@@ -63,7 +65,7 @@ class Scrubber:
         if decoded is None:
             return
         if decoded.is_cut:
-            yield Span(decoded.starts[-1], len(data), "excess")
+            yield Span(decoded.starts[-1], len(data), EXCESS)
         inner = decoded.text.encode("latin-1")
         found = self._spans(decoded.text, inner, depth + 1) if depth < 2 else self._found(decoded.text, inner)
         for span in found:
@@ -71,12 +73,18 @@ class Scrubber:
 
     def _found(self, data: str, raw: bytes) -> Iterator[Span]:
         folded = raw.lower()
-        view = View(data, folded.decode("latin-1"))
+        view = View(data, folded.decode("latin-1") if folded != raw else data)
         numbers: set[int] = set()
         for word in self._keywords(view.low, folded):
             numbers.update(self._by_word[word])
         for number in sorted(numbers):
-            yield from self._hits(number, view, raw, folded)
+            if self._rules[number].also not in view.low:
+                continue
+            for span in self._hits(number, view, raw, folded):
+                yield span
+                if span.kind == EXCESS:  # the rest is dropped: no other rule need look at it
+                    view = View(view.data[: span.start], view.low[: span.start])
+                    raw, folded = raw[: span.start], folded[: span.start]
 
     def _hits(self, number: int, view: View, raw: bytes, folded: bytes) -> Iterator[Span]:
         rule = self._rules[number]
@@ -97,7 +105,7 @@ class Scrubber:
                 if span.end > span.start:
                     yield span
                     at = max(at, span.end)
-        yield Span(at, len(view.data), "excess")
+        yield Span(at, len(text), EXCESS)
 
     def _encoded(self, data: str, raw: bytes) -> Iterator[Span]:
         """Base64 that hides what would be hidden in plain."""
@@ -115,7 +123,7 @@ class Scrubber:
                 if inner and self._is_secret(inner):
                     yield Span(start, at, "encoded")
                     break
-        yield Span(at, len(data), "excess")
+        yield Span(at, len(data), EXCESS)
 
     def _is_secret(self, inner: str) -> bool:
         return next(self._found(inner, inner.encode("latin-1")), None) is not None

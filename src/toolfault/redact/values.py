@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-from toolfault.redact.keys import kind_of
+from toolfault.redact.keys import is_function, kind_of
 
 #: How far a value is read. Longer ones are hidden to their end, found by one forward search.
 WINDOW = 4096
@@ -51,6 +51,8 @@ REMARK = frozenset(
     "string type int bool optional include omit same-origin needed ignored generated created updated changed sent "
     "passed default present configured unset none null count usage used limit per remaining basic bearer digest ntlm "
     "negotiate oauth oauth2 ldap saml sasl plain kerberos hmac anonymous disabled enabled auto auth authentication "
+    "permission access operation timeout timed unable server service internal connection network call calls retry retries cancelled "
+    "forbidden exception httperror valueerror typeerror minimum shorter longer short long least most between again already "
     "authorization credentials password token tokens secret key keys scheme page screen form account user login".split()
 )
 _HEX_ID = re.compile(r"(?i)[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}|[0-9a-f]{16}|[0-9a-f]{32}|[0-9a-f]{40}|[0-9a-f]{64}")
@@ -155,7 +157,7 @@ def is_secret(key: str, value: str, *, quoted: bool) -> str | None:
     kind = kind_of(key)
     if kind is None or "[REDACTED:" in value[:400] and not _hides(value) or is_remark(value):
         return None
-    if not quoted and starts_remark(value):
+    if not quoted and (starts_remark(value) or (is_function(key) and not looks_random(value, 6))):
         return None
     if kind == "pin":
         return "secret" if value.strip().isdigit() or looks_random(value, 4) else None

@@ -28,7 +28,7 @@ class Decoded(NamedTuple):
 
 def unescape(data: str) -> Decoded | None:
     """`data` with its escapes undone, or None if it has none."""
-    if "%" not in data and "\\" not in data and "&" not in data:
+    if "%" not in data and "\\" not in data and ("&" not in data or ";" not in data):
         return None
     pieces: list[str] = []
     starts: list[int] = []
