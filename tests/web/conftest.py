@@ -6,14 +6,11 @@ from itertools import count
 from types import SimpleNamespace
 
 import httpx
-import psycopg
 import pytest
 from prometheus_client import CollectorRegistry
-from psycopg import sql
 
 from toolfault import conventions as names
 from toolfault import reference
-from toolfault.store.models import METADATA
 from toolfault.store.queries.base import open_engine
 from toolfault.store.rows import Call, Event, Log
 from toolfault.store.write import Writer
@@ -133,22 +130,6 @@ def log_of(of: Call, name, **fields) -> Log:
         "attributes": json.dumps(attributes),
     }
     return Log(**{**row, **fields})
-
-
-@pytest.fixture(scope="session")
-def _database(postgres, _template):
-    """One database for all tests of the pages: making one takes longer than emptying it."""
-    with psycopg.connect(postgres, autocommit=True) as conn:
-        conn.execute(f"CREATE DATABASE web TEMPLATE {_template}")
-    return f"{postgres.rpartition('/')[0]}/web"
-
-
-@pytest.fixture
-def database_url(_database):
-    yield _database
-    with psycopg.connect(_database, autocommit=True) as conn:
-        for table in METADATA.tables:
-            conn.execute(sql.SQL("DELETE FROM {}").format(sql.Identifier(table)))
 
 
 @pytest.fixture

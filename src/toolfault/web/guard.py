@@ -77,14 +77,14 @@ class Guard:
 
 async def _whole_body(receive: Receive) -> bytes:
     """A request's body, counted as it comes: it may have no length, or a wrong one."""
-    body = b""
+    body = bytearray()
     while True:
         message = await receive()
         body += message.get("body", b"")
         if len(body) > _MAX_BODY:
             raise ProblemError(413, "The body is larger than 1 MiB.")
         if not message.get("more_body"):
-            return body
+            return bytes(body)
 
 
 def _replay(body: bytes, receive: Receive) -> Receive:
