@@ -77,6 +77,17 @@ def test_root_runs_it_as_nobody_in_a_folder_whose_parent_is_closed():
     assert owner == (pwd.getpwnam("nobody").pw_uid if os.geteuid() == 0 else os.geteuid())
 
 
+def test_root_runs_a_cluster_of_somebody_else_as_its_owner(tmp_path):
+    with EmbeddedPostgres(tmp_path):
+        pass
+    cluster = tmp_path / "postgres"
+    owner = pwd.getpwnam("daemon") if os.geteuid() == 0 else pwd.getpwuid(os.geteuid())
+    for path in (cluster, *cluster.rglob("*")):
+        os.chown(path, owner.pw_uid, owner.pw_gid)
+    with EmbeddedPostgres(tmp_path):
+        assert Path(f"/proc/{_pid(tmp_path)}").stat().st_uid == owner.pw_uid
+
+
 def test_only_the_holder_of_the_password_gets_in_and_only_over_loopback(made):
     with EmbeddedPostgres(made) as url:
         wrong = re.sub(r":[0-9a-f]{64}@", ":guess@", url)
@@ -172,6 +183,19 @@ def test_a_cluster_of_another_version_gets_a_sentence(tmp_path):
         EmbeddedPostgres(tmp_path).start()
 
 
+def test_the_programs_are_those_of_the_clusters_version_else_the_newest(tmp_path):
+    versions = {
+        binaries._major_version(folder): folder
+        for folder in binaries._package_folder().glob("pginstall*")
+    }
+    ours = binaries.account(tmp_path)
+    (tmp_path / "PG_VERSION").write_text(f"{min(versions)}\n")
+    assert binaries.find_programs(ours, tmp_path).parent.name == versions[min(versions)].name
+    assert (
+        binaries.find_programs(ours, tmp_path / "none").parent.name == versions[max(versions)].name
+    )
+
+
 def test_a_half_made_cluster_is_made_again(tmp_path):
     (tmp_path / "postgres.new").mkdir()
     (tmp_path / "postgres.new" / "PG_VERSION").write_text("18\n")
@@ -198,6 +222,6 @@ def test_programs_in_a_closed_folder_are_copied_to_where_the_account_can_read_th
             (closed / folder.name / part.name).symlink_to(part)
     monkeypatch.setattr(binaries, "_package_folder", lambda: closed / package.name)
     monkeypatch.setattr(binaries, "_CACHE", tmp_path / "cache")
-    found = binaries.find_programs(binaries.account())
+    found = binaries.find_programs(binaries.account(tmp_path / "none"), tmp_path / "none")
     kept_closed = os.geteuid() == 0
     assert found.is_relative_to(tmp_path / "cache" if kept_closed else closed)

@@ -31,10 +31,15 @@ class Account(NamedTuple):
     gid: int
 
 
-def account() -> Account | None:
-    """The unprivileged account to drop to, because PostgreSQL refuses to run as root."""
+def account(cluster: Path) -> Account | None:
+    """The unprivileged account to drop to, because PostgreSQL refuses to run as root.
+
+    An existing cluster is run as its owner, as PostgreSQL demands.
+    """
     if os.geteuid() != 0:
         return None
+    if cluster.exists() and (owner := cluster.stat()).st_uid != 0:
+        return Account(owner.st_uid, owner.st_gid)
     import pwd  # absent on Windows  # noqa: PLC0415
 
     try:
@@ -55,20 +60,33 @@ def program_options(runs_as: Account | None) -> dict[str, Any]:
     return options
 
 
-def find_programs(runs_as: Account | None) -> Path:
-    """The folder of `initdb` and `postgres`, newest version, executable for `runs_as`."""
+def find_programs(runs_as: Account | None, cluster: Path) -> Path:
+    """The folder of `initdb` and `postgres`: of the cluster's version, else the newest there is.
+
+    The wheel carries several versions, so that a newer wheel still starts an older cluster.
+
+    Raises:
+        EmbeddedError: no wheel, or none of its versions made the cluster.
+    """
     package = _package_folder()
-    folders = sorted(package.glob("pginstall*"), key=lambda folder: major_version(folder / "bin"))
-    programs = folders[-1] / "bin"
+    versions = {_major_version(folder): folder for folder in package.glob("pginstall*")}
+    noted = cluster / "PG_VERSION"
+    wanted = int(noted.read_text()) if noted.exists() else max(versions)
+    if wanted not in versions:
+        raise EmbeddedError(
+            f"{cluster} was made by PostgreSQL {wanted}, installed is PostgreSQL "
+            f"{', '.join(map(str, sorted(versions)))}. Move the folder away to start anew, or carry "
+            f"its data over with pg_dump of PostgreSQL {wanted}."
+        )
+    programs = versions[wanted] / "bin"
     if _can_run(programs, runs_as):
         return programs
-    return _copied(package, folders[-1]) / "bin"
+    return _copied(package, versions[wanted]) / "bin"
 
 
-def major_version(programs: Path) -> int:
-    """PostgreSQL's major version, such as 18."""
+def _major_version(folder: Path) -> int:
     run = subprocess.run(
-        [programs / "postgres", "--version"], capture_output=True, text=True, check=True
+        [folder / "bin" / "postgres", "--version"], capture_output=True, text=True, check=True
     )
     found = re.search(r"\d+", run.stdout)
     return int(found.group()) if found else 0

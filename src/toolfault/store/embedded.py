@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING
 import psycopg
 from psycopg import sql
 
-from toolfault.store.binaries import account, find_programs, major_version, program_options
+from toolfault.store.binaries import account, find_programs, program_options
 from toolfault.store.errors import EmbeddedError
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ _SETTINGS = {
     "unix_socket_directories": "",
     "max_connections": "100",
     "max_locks_per_transaction": "256",  # a statement over all partitions locks each with its indexes
-    "shared_buffers": "128MB",
+    "shared_buffers": "256MB",
     "max_wal_size": "2GB",
     "jit": "off",  # costs more than it saves on look-ups
     "timezone": "UTC",
@@ -70,12 +70,11 @@ class EmbeddedPostgres:
         with contextlib.ExitStack() as undo:
             undo.callback(self.stop)
             self._lock()
-            self._runs_as = account()
-            self._programs = find_programs(self._runs_as)
+            self._runs_as = account(self._cluster)
+            self._programs = find_programs(self._runs_as, self._cluster)
             self._options = program_options(self._runs_as)
             if not self._cluster.exists():
                 self._initialise()
-            self._check_version()
             self._end_leftover()
             url = self._run()
             undo.pop_all()
@@ -167,16 +166,6 @@ class EmbeddedPostgres:
             yield f"/proc/self/fd/{descriptor}", (descriptor,)
         finally:
             os.close(descriptor)
-
-    def _check_version(self) -> None:
-        kept = (self._cluster / "PG_VERSION").read_text().strip()
-        ours = major_version(self._programs)
-        if kept != str(ours):
-            raise EmbeddedError(
-                f"{self._cluster} was made by PostgreSQL {kept}, installed is PostgreSQL {ours}. "
-                "Move the folder away to start anew, or carry its data over with pg_dump of "
-                f"PostgreSQL {kept}."
-            )
 
     def _end_leftover(self) -> None:
         """Stops the server of a toolfault that was killed; the lock says that nobody uses it."""
