@@ -1,4 +1,9 @@
-"""The commands: arguments only, no logic."""
+"""The commands: arguments only, no logic.
+
+What needs the server's parts is imported inside its command: they take a second, and a look-up
+needs none of them.
+"""
+# ruff: noqa: PLC0415 - as said above
 
 from __future__ import annotations
 
@@ -6,12 +11,14 @@ import json
 import sys
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
+from uuid import UUID
 
 import typer
 from rich.console import Console
 
 from toolfault import client, settings
+from toolfault.cli import tables
 from toolfault.cli.card import card
 from toolfault.reference import candidates
 from toolfault.settings import SettingError, StartError
@@ -20,21 +27,30 @@ from toolfault.store.errors import StoreError
 if TYPE_CHECKING:
     from toolfault.server import Addresses
 
-app = typer.Typer(
-    help="Tool errors of agents: collect them, and look a reference up.",
-    no_args_is_help=True,
-    add_completion=False,
-    pretty_exceptions_enable=False,
-    rich_markup_mode=None,
-)
-db = typer.Typer(help="The database's schema.", no_args_is_help=True, rich_markup_mode=None)
+
+def _typer(help_: str) -> typer.Typer:
+    return typer.Typer(
+        help=help_,
+        no_args_is_help=True,
+        add_completion=False,
+        pretty_exceptions_enable=False,
+        rich_markup_mode=None,
+    )
+
+
+app = _typer("Tool errors of agents: collect them, and look a reference up.")
+db = _typer("The database's schema and totals.")
+token = _typer("Tokens, for a service that other machines reach.")
 app.add_typer(db, name="db")
+app.add_typer(token, name="token")
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 DataDir = Annotated[Path | None, typer.Option(help="Folder of the embedded PostgreSQL.")]
 Host = Annotated[str | None, typer.Option(help="Address to open the ports on.")]
 Port = Annotated[int | None, typer.Option(min=0, max=65535, help="Its port; 0 takes a free one.")]
 Url = Annotated[str | None, typer.Option(help="The service to ask.")]
+Filter = Annotated[str | None, typer.Option(help="Only these.")]
+Size = Annotated[int, typer.Option(min=1, max=200, help="How many at most.")]
 
 
 def run() -> None:
@@ -44,6 +60,13 @@ def run() -> None:
     except (StartError, StoreError, client.ServiceError) as mistake:
         sys.stderr.write(f"toolfault: {mistake}\n")
         sys.exit(2 if isinstance(mistake, SettingError) else 1)
+
+
+def _print(data: Any, shown: Any, *, as_json: bool) -> None:
+    if as_json:
+        typer.echo(json.dumps(data, indent=2))
+    else:
+        Console().print(shown)
 
 
 @app.command()
@@ -63,7 +86,7 @@ def up(
     chosen = settings.read(
         data_dir=data_dir, host=host, grpc_port=grpc_port, http_port=http_port, web_port=web_port
     )
-    from toolfault import server  # noqa: PLC0415 - a second of imports that look-ups do not need
+    from toolfault import server
 
     server.run(chosen, _addresses_as_json if as_json else _addresses)
 
@@ -83,13 +106,15 @@ def _addresses_as_json(addresses: Addresses) -> None:
 
 @app.command()
 def demo(
-    *, once: Annotated[bool, typer.Option(help="Stop when done.")] = False, as_json: AsJson = False
+    *,
+    once: Annotated[bool, typer.Option("--once", help="Stop when done; free ports.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Run a scheduling agent whose tools fail, and look each failure up.
 
     Example: toolfault demo --once --json
     """
-    from toolfault.demo import stage  # noqa: PLC0415 - as above
+    from toolfault.demo import stage
 
     stage.play(once=once, as_json=as_json)
 
@@ -106,13 +131,86 @@ def lookup(
     Example: toolfault lookup 938N-KRKA-S18P
     """
     pasted = " ".join(reference)
-    found = (candidates(pasted) or [pasted[:64]])[0]
-    answer = client.look_up(settings.read(url=url), found)
-    if as_json:
-        typer.echo(json.dumps(answer, indent=2))
-    else:
-        Console().print(card(answer))
+    answer = client.look_up(settings.read(url=url), (candidates(pasted) or [pasted[:64]])[0])
+    _print(answer, None if as_json else card(answer), as_json=as_json)
     raise typer.Exit(0 if answer["matches"] else 1)
+
+
+@app.command()
+def errors(
+    *,
+    tool: Filter = None,
+    code: Filter = None,
+    outcome: Filter = None,
+    reason: Filter = None,
+    service: Filter = None,
+    environment: Filter = None,
+    since: Annotated[str | None, typer.Option(help="Received since, with a time zone.")] = None,
+    size: Size = 20,
+    url: Url = None,
+    as_json: AsJson = False,
+) -> None:
+    """List calls that were not ok, newest first.
+
+    Example: toolfault errors --tool book_meeting --code UNAVAILABLE
+    """
+    found = client.page(
+        settings.read(url=url), "errors", tool=tool, code=code, outcome=outcome, reason=reason,
+        service=service, environment=environment, since=since, size=size,
+    )  # fmt: skip
+    columns = ("at", "tool", "outcome", "code", "reason", "effect", "reference")
+    _print(found, tables.table(found["items"], *columns), as_json=as_json)
+
+
+@app.command()
+def groups(
+    *,
+    tool: Filter = None,
+    code: Filter = None,
+    service: Filter = None,
+    status: Annotated[str | None, typer.Option(help="open, resolved or muted.")] = None,
+    size: Size = 20,
+    url: Url = None,
+    as_json: AsJson = False,
+) -> None:
+    """List groups of calls that failed in the same way, last seen first.
+
+    Example: toolfault groups --status open
+    """
+    found = client.page(
+        settings.read(url=url), "groups", tool=tool, code=code, service=service, status=status, size=size
+    )  # fmt: skip
+    columns = ("last_seen", "title", "status", "calls", "calls_last_hour", "sample_reference")
+    _print(found, tables.table(found["items"], *columns), as_json=as_json)
+
+
+@app.command("dead-letters")
+def dead_letters(*, size: Size = 20, url: Url = None, as_json: AsJson = False) -> None:
+    """List calls that wait for somebody to replay them or write them off.
+
+    Example: toolfault dead-letters --json
+    """
+    found = client.page(settings.read(url=url), "dead-letters", size=size)
+    columns = ("at", "service", "tool", "reference", "id")
+    _print(found, tables.table(found["items"], *columns), as_json=as_json)
+
+
+@app.command()
+def erase(
+    *,
+    conversation: Annotated[str, typer.Option(help="Id of the conversation.")],
+    data_dir: DataDir = None,
+    as_json: AsJson = False,
+) -> None:
+    """Erase what is stored about a conversation.
+
+    Example: toolfault erase --conversation c-1234
+    """
+    from toolfault.cli import database
+
+    gone = database.erase(settings.read(data_dir=data_dir), conversation)
+    told = ", ".join(f"{rows} {kind.replace('_', ' ')}" for kind, rows in gone.items())
+    _print(gone, f"Erased: {told}.", as_json=as_json)
 
 
 @db.command()
@@ -121,7 +219,7 @@ def upgrade(*, data_dir: DataDir = None) -> None:
 
     Example: TOOLFAULT_DATABASE_URL=postgresql://... toolfault db upgrade
     """
-    from toolfault.cli import database  # noqa: PLC0415 - as above
+    from toolfault.cli import database
 
     typer.echo(database.upgrade(settings.read(data_dir=data_dir)))
 
@@ -132,7 +230,65 @@ def current(*, data_dir: DataDir = None, as_json: AsJson = False) -> None:
 
     Example: toolfault db current --json
     """
-    from toolfault.cli import database  # noqa: PLC0415 - as above
+    from toolfault.cli import database
 
     revisions = database.current(settings.read(data_dir=data_dir))
-    typer.echo(json.dumps(revisions) if as_json else database.told(revisions))
+    _print(revisions, database.told(revisions), as_json=as_json)
+
+
+@db.command()
+def rebase(*, data_dir: DataDir = None) -> None:
+    """Start the totals at 0 again, after a restore or a failover that lost rows.
+
+    Example: toolfault db rebase
+    """
+    from toolfault.cli import database
+
+    typer.echo(database.restart_totals(settings.read(data_dir=data_dir)))
+
+
+@token.command()
+def create(
+    name: Annotated[str, typer.Argument(help="Whose it is.")],
+    *,
+    role: Annotated[list[str], typer.Option(help="ingest, scrape, support, engineer or admin.")],
+    service: Annotated[list[str] | None, typer.Option(help="The only services it sees.")] = None,
+    data_dir: DataDir = None,
+    as_json: AsJson = False,
+) -> None:
+    """Make a token and show its secret, once.
+
+    Example: toolfault token create support-desk --role support
+    """
+    from toolfault.cli import database
+
+    made = database.make_token(settings.read(data_dir=data_dir), name, role, service)
+    _print(made, made["secret"], as_json=as_json)
+
+
+@token.command("list")
+def list_(*, data_dir: DataDir = None, as_json: AsJson = False) -> None:
+    """List tokens, without their secrets.
+
+    Example: toolfault token list
+    """
+    from toolfault.cli import database
+
+    found = database.tokens(settings.read(data_dir=data_dir))
+    columns = ("id", "name", "roles", "services", "created_at", "revoked_at")
+    _print(found, tables.table(found, *columns), as_json=as_json)
+
+
+@token.command()
+def revoke(
+    id_: Annotated[UUID, typer.Argument(metavar="ID", help="As `token list` shows it.")],
+    *,
+    data_dir: DataDir = None,
+) -> None:
+    """End a token.
+
+    Example: toolfault token revoke 00000000-0000-0000-0000-000000000000
+    """
+    from toolfault.cli import database
+
+    typer.echo(database.revoke(settings.read(data_dir=data_dir), id_))

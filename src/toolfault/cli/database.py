@@ -1,15 +1,24 @@
-"""What `toolfault db` does."""
+"""What the commands do that work on the database itself."""
 
 from __future__ import annotations
 
 import contextlib
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from toolfault.settings import SettingError, StartError
 from toolfault.store import schema
+from toolfault.store.connect import connect
 from toolfault.store.embedded import EmbeddedPostgres
+from toolfault.store.erase import erase_conversation
+from toolfault.store.queries.base import open_engine
+from toolfault.store.rebase import rebase
+from toolfault.store.tokens import Role, create_token, list_tokens, revoke_token
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from uuid import UUID
+
+    from sqlalchemy import Engine
 
     from toolfault.settings import Settings
 
@@ -44,3 +53,75 @@ def told(revisions: dict[str, str | None]) -> str:
     return (
         f"The schema is at {has or 'nothing yet'}; this version needs {needs}: toolfault db upgrade"
     )
+
+
+def restart_totals(settings: Settings) -> str:
+    """Set every total to 0, and the sentence that says so."""
+    with _url(settings) as url, connect(url) as conn:
+        return f"{rebase(conn)} totals start at 0 again."
+
+
+def erase(settings: Settings, conversation: str) -> dict[str, int]:
+    """Erase a conversation; how many rows of each kind went."""
+    with _url(settings) as url, connect(url) as conn:
+        return erase_conversation(conn, conversation)._asdict()
+
+
+@contextlib.contextmanager
+def _engine(settings: Settings) -> Iterator[Engine]:
+    """The database with this version's tables; an embedded one may be new."""
+    with _url(settings) as url:
+        if settings.database_url:
+            schema.require_current(url)
+        else:
+            schema.upgrade(url)
+        engine = open_engine(url)
+        try:
+            yield engine
+        finally:
+            engine.dispose()
+
+
+def make_token(
+    settings: Settings, name: str, roles: list[str], services: list[str] | None
+) -> dict[str, Any]:
+    """Make a token; its secret is in the answer and nowhere else.
+
+    Raises:
+        SettingError: a role is none.
+    """
+    if unknown := set(roles) - set(Role):
+        raise SettingError(
+            f"{min(unknown)} is no role. Roles are {', '.join(role.value for role in Role)}."
+        )
+    with _engine(settings) as engine:
+        token, secret = create_token(engine, name, [Role(role) for role in roles], services or None)
+    return {"id": str(token.id), "name": name, "roles": token.roles, "secret": secret}
+
+
+def tokens(settings: Settings) -> list[dict[str, Any]]:
+    """Every token, without its secret."""
+    with _engine(settings) as engine:
+        return [
+            {
+                "id": str(token.id),
+                "name": token.name,
+                "roles": token.roles,
+                "services": token.services,
+                "created_at": token.created_at.isoformat(),
+                "revoked_at": token.revoked_at and token.revoked_at.isoformat(),
+            }
+            for token in list_tokens(engine)
+        ]
+
+
+def revoke(settings: Settings, token: UUID) -> str:
+    """End a token, and the sentence that says so.
+
+    Raises:
+        StartError: there is no valid token of that id.
+    """
+    with _engine(settings) as engine:
+        if not revoke_token(engine, token):
+            raise StartError(f"There is no valid token {token}. List them: toolfault token list")
+    return f"{token} is revoked."
