@@ -28,6 +28,7 @@ from toolfault.errors import (
     ToolTimedOutError,
 )
 from toolfault.guard import guard
+from toolfault.hooks import instrument, uninstrument
 from toolfault.run import Run, ToolFailurePolicy, current_run, run
 from toolfault.taxonomy import Action, Code, Effect, Outcome
 from toolfault.telemetry.setup import configure, shutdown
@@ -55,6 +56,7 @@ __all__ = [
     "current_run",
     "guard",
     "instructions",
+    "instrument",
     "never_ran",
     "permanent",
     "refusal",
@@ -62,4 +64,5 @@ __all__ = [
     "shutdown",
     "timed_out",
     "transient",
+    "uninstrument",
 ]

@@ -66,6 +66,11 @@ class JoinedCall(Call):
             with suppress(ValueError):
                 super().leave()
 
+    def begin(self) -> None:
+        """An attempt starts now; what the one before it ended with is not the end."""
+        self._finished, self._ended = False, None
+        super().begin()
+
     def stop(self) -> None:
         """Give it back to the hook, or close it."""
         if self._lent:

@@ -1,0 +1,74 @@
+"""What the tests of all frameworks share; each runs in an environment that has only its own."""
+
+import os
+
+import pytest
+from opentelemetry import trace
+from opentelemetry.sdk._logs import LoggerProvider
+from opentelemetry.sdk._logs.export import InMemoryLogRecordExporter, SimpleLogRecordProcessor
+from opentelemetry.sdk.trace import TracerProvider
+from opentelemetry.sdk.trace.export import SimpleSpanProcessor
+from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
+
+from toolfault import budget
+from toolfault import conventions as c
+from toolfault.telemetry import declared, events, report
+
+for name in [name for name in os.environ if name.startswith(("TOOLFAULT_", "OTEL_"))]:
+    del os.environ[name]
+
+# Frameworks take the global provider when they are imported, so there is one for the process.
+_spans, _events = InMemorySpanExporter(), InMemoryLogRecordExporter()
+_tracers, _loggers = TracerProvider(), LoggerProvider()
+_tracers.add_span_processor(SimpleSpanProcessor(_spans))
+_loggers.add_log_record_processor(SimpleLogRecordProcessor(_events))
+trace.set_tracer_provider(_tracers)
+
+
+class Exported:
+    """What has left the process since the test began."""
+
+    @property
+    def spans(self):
+        return _spans.get_finished_spans()
+
+    @property
+    def events(self):
+        return [data.log_record for data in _events.get_finished_logs()]
+
+    def named(self, name):
+        return [event for event in self.events if event.event_name == name]
+
+    def records(self):
+        """The calls the service would count: by key, from spans and events alike."""
+        found = {}
+        for span in self.spans:
+            if c.OUTCOME in (span.attributes or {}):
+                context = span.get_span_context()
+                found[context.trace_id, context.span_id] = span.attributes
+        for event in self.events:
+            if event.event_name in c.RECORD_EVENTS:
+                found.setdefault((event.trace_id, event.span_id), event.attributes)
+        return list(found.values())
+
+    def told(self):
+        """Of each call: outcome, code, reason, attempts, effect."""
+        keys = (c.OUTCOME, c.CODE, c.REASON, c.ATTEMPTS, c.EFFECT)
+        return [tuple(record.get(key) for key in keys) for record in self.records()]
+
+    def tool_spans(self):
+        """All spans of tools, ours and theirs."""
+        return [s for s in self.spans if s.name.startswith(("execute_tool", "tools/call"))]
+
+
+@pytest.fixture
+def exported():
+    faults = report.faults()
+    _spans.clear()
+    _events.clear()
+    events.use_provider(_loggers)
+    yield Exported()
+    events.use_provider(None)
+    budget._in_process.clear()
+    declared._announcer.__init__()
+    assert report.faults() == faults, "the hook has failed and hidden it"
