@@ -26,6 +26,7 @@ RETENTION_DAYS = 30
 #: A signal may be on its way this long after the end of its day or its other half's arrival.
 _ON_ITS_WAY = timedelta(hours=1)
 _MOST_MATCHES = 20
+_NO_TRACE = bytes(16)
 _MOST_CANDIDATES = 20
 
 
@@ -98,8 +99,11 @@ def _may_be_stored(day: date, asked: Asked) -> bool:
 
 
 def _visible(rows: Sequence[Reference]) -> list[Reference]:
-    """Rows without an outcome are left out where the same trace has one with an outcome."""
+    """Rows without an outcome are left out where the same trace, or any for one that has no trace,
+    has one with an outcome.
+    """
     told = {(row.reference_id, row.trace_id) for row in rows if row.outcome is not None}
+    told |= {(reference, _NO_TRACE) for reference, _ in told}
     seen: set[tuple[str, bytes]] = set()
     kept = []
     for row in rows:

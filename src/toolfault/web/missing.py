@@ -115,7 +115,7 @@ def mistyped(reference: str, near_by: tuple[Suggestion, ...]) -> Answer:
         state=State.MISTYPED,
         title="No such reference: at least one character is wrong",
         explanation="The check symbol does not fit, so this reference was never given to anyone.",
-        next_step="Compare it with the nearest references below."
+        next_step="Compare it with the nearest references."
         if near_by
         else "Ask the user to copy it from the chat once more.",
         tell_user=_ASK_AGAIN,

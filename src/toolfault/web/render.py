@@ -65,7 +65,7 @@ def ago(at: datetime, now: datetime) -> str:
     seconds = (now - at).total_seconds()
     if seconds < 0:
         return "ahead of this clock"
-    for size, word in ((86_400, "days"), (3_600, "h"), (60, "min")):
+    for size, word in ((86_400, "d"), (3_600, "h"), (60, "min")):
         if seconds >= size:
             return f"{int(seconds // size)} {word} ago"
     return f"{int(seconds)} s ago"

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, NamedTuple
 from toolfault.store.queries.base import (
     Scope,
     chosen,
-    columns,
     fetch,
     in_scope,
     scope_value,
@@ -22,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class Group(NamedTuple):
-    """One error group with its totals over all hours kept."""
+    """One error group with its totals over all hours kept; the last hour counts to 10,000."""
 
     fingerprint: bytes
     first_seen: datetime
@@ -84,16 +83,24 @@ class Impact(NamedTuple):
 
 
 _GROUP = (
-    "SELECT g.fingerprint, g.first_seen,",
-    "coalesce(t.last_seen, g.first_seen), coalesce(t.calls, 0)::bigint, coalesce(t.recent, 0)::bigint,",
-    "g.status, g.status_at, g.service, g.tool, g.code, g.reason, g.exception_type, g.frame,",
-    "g.sample_reference_id, g.versions FROM error_group AS g LEFT JOIN LATERAL (",
-    "SELECT sum(calls) AS calls, max(last_seen) AS last_seen,",
-    "sum(calls) FILTER (WHERE hour > CAST(:now AS timestamptz) - interval '1 hour') AS recent",
+    "SELECT g.fingerprint, g.first_seen, coalesce(t.last_seen, g.first_seen) AS last_seen,",
+    "coalesce(t.calls, 0)::bigint AS calls, g.status, g.status_at, g.service, g.tool, g.code,",
+    "g.reason, g.exception_type, g.frame, g.sample_reference_id, g.versions",
+    "FROM error_group AS g LEFT JOIN LATERAL (",
+    "SELECT sum(calls) AS calls, max(last_seen) AS last_seen",
     "FROM error_group_tally AS t WHERE t.fingerprint = g.fingerprint) AS t ON true WHERE",
     in_scope("g.service"),
 )
-_ONE = statement(*_GROUP, "AND g.fingerprint = :fingerprint")
+# Counted in the rows and only for the groups of one page: the tally knows whole hours.
+_WITH_LAST_HOUR = (
+    "SELECT fingerprint, first_seen, last_seen, calls, (SELECT count(*) FROM (",
+    "SELECT 1 FROM tool_call WHERE tool_call.fingerprint = found.fingerprint",
+    "AND started_at > CAST(:now AS timestamptz) - interval '1 hour'",
+    "AND received_at > CAST(:now AS timestamptz) - interval '1 hour' LIMIT 10000) AS recent),",
+    "status, status_at, service, tool, code, reason, exception_type, frame, sample_reference_id,",
+    "versions FROM (",
+)
+_ONE = statement(*_WITH_LAST_HOUR, *_GROUP, "AND g.fingerprint = :fingerprint) AS found")
 _HOURS = statement(
     "SELECT hour, sum(calls)::bigint FROM error_group_tally",
     "WHERE fingerprint = :fingerprint AND hour >= :since GROUP BY hour ORDER BY hour",
@@ -151,6 +158,7 @@ def groups(
 ) -> list[Group]:
     """Groups by when they were last seen, newest first; `before` is the last row of the page before."""
     stmt = statement(
+        *_WITH_LAST_HOUR,
         "SELECT * FROM (",
         *_GROUP,
         "AND",
@@ -162,11 +170,10 @@ def groups(
                 chosen("g.service", "service", service),
             ]
         ),
-        ") AS found (",
-        columns(Group),
-        ")",
+        ") AS listed",
         "WHERE (last_seen, fingerprint) < (:at, :id)" if before else "",
-        "ORDER BY last_seen DESC, fingerprint DESC LIMIT :most",
+        "ORDER BY last_seen DESC, fingerprint DESC LIMIT :most) AS found",
+        "ORDER BY last_seen DESC, fingerprint DESC",
     )
     at, id_ = before or (None, None)
     values = {"status": [*status], "tool": [*tool], "code": [*code], "service": [*service]}

@@ -215,7 +215,7 @@ def call_of(conn: Connection, reference: Reference) -> Call | None:
     return found[0] if found else None
 
 
-def conversation(conn: Connection, call: Call, scope: Scope = None, most: int = 20) -> list[Step]:
+def conversation(conn: Connection, call: Call, scope: Scope = None, most: int = 10) -> list[Step]:
     """The calls of the same conversation around this one, in order, itself among them."""
     values = {
         "conversation": call.conversation_id,
