@@ -6,7 +6,7 @@ import socket
 import ssl
 import struct
 import threading
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
@@ -191,11 +191,6 @@ class _silence:  # noqa: N801
 
 
 @pytest.fixture(scope="session")
-def closed_port(web):
-    return web.refused_port
-
-
-@pytest.fixture(scope="session")
 def verdict():
     """What the map makes of an exception: outcome, code, transient, retry_after and effect.
 
@@ -234,8 +229,7 @@ def _scripted(answer, stack):
     over = threading.Event()
 
     def serve():
-        connection, _ = listener.accept()
-        with connection:
+        with suppress(OSError), listener.accept()[0] as connection:
             connection.recv(4096)
             if answer is None:
                 over.wait(20)
@@ -245,5 +239,6 @@ def _scripted(answer, stack):
     thread = threading.Thread(target=serve, daemon=True)
     thread.start()
     stack.callback(thread.join)
+    stack.callback(listener.shutdown, socket.SHUT_RDWR)  # ends an `accept` nobody answered
     stack.callback(over.set)
     return listener.getsockname()[1]
