@@ -31,7 +31,8 @@ def card(answer: dict[str, Any]) -> RenderableType:
     if answer["suggestions"]:
         parts.append(Text("Did you mean one of these?"))
         parts += [_suggestion(suggestion) for suggestion in answer["suggestions"]]
-    return Panel(Group(*parts), title=Text(safe(answer["title"])), title_align="left")
+    title = Text(safe(f"{answer['reference']}  {answer['title']}"))
+    return Panel(Group(*parts), title=title, title_align="left")
 
 
 def _suggestion(found: dict[str, Any]) -> Text:
