@@ -125,12 +125,18 @@ class Observer:
         )
         if state is not None and self.act:
             run.state = state  # a framework gives every call a view of its own
-        _keep(self._runs, run.run_id, run)
+        keep(self._runs, run.run_id, run)
         return run
 
     @never_raises
     def open(
-        self, name: str, *, call_id: str | None = None, key: Any = None, run: Run | None = None
+        self,
+        name: str,
+        *,
+        call_id: str | None = None,
+        key: Any = None,
+        run: Run | None = None,
+        span: SpanMode | None = None,
     ) -> JoinedCall:
         """A tool is about to be called.
 
@@ -139,11 +145,12 @@ class Observer:
             call_id: the model's id of the call.
             key: by which `opened` finds it.
             run: the run it belongs to, unless the application has opened one.
+            span: whose span carries it, where that is not as the application chose.
         """
         call = JoinedCall(
             declared.known(name) or Tool(name=name),
             self._error_map,
-            span_mode=self._span_mode,
+            span_mode=span or self._span_mode,
             late=self._late,
             max_attempts=self._max_attempts,
             budget_limit=self._budget_limit,
@@ -153,7 +160,7 @@ class Observer:
         call.start()
         call.begin()
         if key is not None:
-            _keep(self._open, key, call)
+            keep(self._open, key, call)
         return call
 
     def opened(self, key: Any, *, keep: bool = False) -> JoinedCall | None:
@@ -216,11 +223,24 @@ class Observer:
 
     # --- running the tool ------------------------------------------------------------------------
 
-    async def attempt(self, call: JoinedCall | None, body: Callable[[], Awaitable[R]]) -> R:
-        """Run the tool; an acting hook repeats it by our policy. Raises what the tool raised."""
+    async def attempt(
+        self,
+        call: JoinedCall | None,
+        body: Callable[[], Awaitable[R]],
+        control_flow: tuple[type[BaseException], ...] = (),
+    ) -> R:
+        """Run the tool; an acting hook repeats it by our policy. Raises what the tool raised.
+
+        Args:
+            call: the open call.
+            body: runs the tool once.
+            control_flow: what the framework raises to steer, which is no failure.
+        """
         while True:
             try:
                 return await body()
+            except control_flow:
+                raise
             except Exception as error:
                 wait = self._wait(call, error)
                 if wait is None:
@@ -267,7 +287,8 @@ def _guard_decided(call: JoinedCall) -> bool:
     return call.guarded and call.outcome is not None
 
 
-def _keep(kept: OrderedDict[Any, Any], key: Any, value: Any) -> None:
+def keep(kept: OrderedDict[Any, Any], key: Any, value: Any) -> None:
+    """Remember the newest of them."""
     kept[key] = value
     kept.move_to_end(key)
     if len(kept) > _KEPT:
@@ -288,3 +309,15 @@ def _hint(annotations: Any, *names: str) -> bool:
     if isinstance(annotations, dict):
         return any(annotations.get(name) is True for name in names)
     return any(getattr(annotations, name, None) is True for name in names)
+
+
+def field_of(error: BaseException) -> str | None:
+    """The first argument that a pydantic `ValidationError`, or what it was raised from, names."""
+    link: BaseException | None = error
+    while link is not None:
+        errors = getattr(link, "errors", None)
+        if callable(errors):
+            named = next((one["loc"] for one in errors() if one.get("loc")), ())
+            return ".".join(str(part) for part in named) or None
+        link = link.__cause__
+    return None
