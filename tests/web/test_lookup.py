@@ -284,3 +284,12 @@ def test_an_undeclared_tool_has_no_known_owner_and_says_why(store, make, engine)
     words = lookup(engine, call.reference_id).matches[0].words
     assert words.owner == "Not known"
     assert "has not declared itself" in words.owner_detail
+
+
+def test_a_dead_letter_without_a_trace_adds_no_second_call(store, make, engine):
+    call = make.call()
+    store(
+        [call],
+        [make.event(names.DEAD_LETTER, label="book_meeting", reference_id=call.reference_id)],
+    )
+    assert [match.outcome for match in lookup(engine, call.reference_id).matches] == ["failed"]

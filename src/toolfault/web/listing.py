@@ -104,6 +104,7 @@ class GroupItem(Frozen):
     status: Status
     status_at: datetime | None
     service: str
+    environment: str = Field(description="Of its first call.")
     tool: str
     code: str
     reason: str | None
@@ -120,7 +121,16 @@ class GroupItem(Frozen):
     @classmethod
     def of(cls, row: Group, incident: IncidentSummary | None) -> "GroupItem":
         """An item from its row."""
-        same = ("status_at", "service", "tool", "code", "reason", "exception_type", "frame")
+        same = (
+            "status_at",
+            "service",
+            "environment",
+            "tool",
+            "code",
+            "reason",
+            "exception_type",
+            "frame",
+        )
         more = ("first_seen", "last_seen", "calls", "calls_last_hour")
         return cls(
             **{name: getattr(row, name) for name in (*same, *more)},

@@ -21,7 +21,10 @@ if TYPE_CHECKING:
 
 
 class Group(NamedTuple):
-    """One error group with its totals over all hours kept; the last hour counts to 10,000."""
+    """One error group with its totals over all hours kept.
+
+    Its environment is that of its first call; the last hour counts to 10,000.
+    """
 
     fingerprint: bytes
     first_seen: datetime
@@ -31,6 +34,7 @@ class Group(NamedTuple):
     status: str
     status_at: datetime | None
     service: str
+    environment: str
     tool: str
     code: str
     reason: str | None
@@ -84,8 +88,8 @@ class Impact(NamedTuple):
 
 _GROUP = (
     "SELECT g.fingerprint, g.first_seen, coalesce(t.last_seen, g.first_seen) AS last_seen,",
-    "coalesce(t.calls, 0)::bigint AS calls, g.status, g.status_at, g.service, g.tool, g.code,",
-    "g.reason, g.exception_type, g.frame, g.sample_reference_id, g.versions",
+    "coalesce(t.calls, 0)::bigint AS calls, g.status, g.status_at, g.service, g.environment,",
+    "g.tool, g.code, g.reason, g.exception_type, g.frame, g.sample_reference_id, g.versions",
     "FROM error_group AS g LEFT JOIN LATERAL (",
     "SELECT sum(calls) AS calls, max(last_seen) AS last_seen",
     "FROM error_group_tally AS t WHERE t.fingerprint = g.fingerprint) AS t ON true WHERE",
@@ -97,7 +101,7 @@ _WITH_LAST_HOUR = (
     "SELECT 1 FROM tool_call WHERE tool_call.fingerprint = found.fingerprint",
     "AND started_at > CAST(:now AS timestamptz) - interval '1 hour'",
     "AND received_at > CAST(:now AS timestamptz) - interval '1 hour' LIMIT 10000) AS recent),",
-    "status, status_at, service, tool, code, reason, exception_type, frame, sample_reference_id,",
+    "status, status_at, service, environment, tool, code, reason, exception_type, frame, sample_reference_id,",
     "versions FROM (",
 )
 _ONE = statement(*_WITH_LAST_HOUR, *_GROUP, "AND g.fingerprint = :fingerprint) AS found")
