@@ -142,6 +142,14 @@ LABEL_MODEL = "model"
 UNDECLARED = "__undeclared__"  # tools that were neither declared nor ever ok
 OTHER = "__other__"  # past the cap
 
+# --- dashboards' fixed uids, which alerts link to -------------------------------------------------
+DASHBOARDS = {
+    "overview": "toolfault-overview",
+    "tool": "toolfault-tool",
+    "on-call": "toolfault-on-call",
+    "pipeline": "toolfault-pipeline",
+}
+
 # --- sizes that hold everywhere -----------------------------------------------------------------
 MAX_MESSAGE = 300  # characters
 MAX_TEXT = 4096  # characters of free text kept per record

@@ -1,0 +1,77 @@
+"""The few shapes of PromQL that the rules are made of."""
+
+from __future__ import annotations
+
+from textwrap import indent
+from typing import TYPE_CHECKING
+
+from toolfault import conventions as names
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from toolfault.alerts.spec import Spec
+
+PLACE = (names.LABEL_SERVICE, names.LABEL_ENVIRONMENT)
+TOOL = (*PLACE, names.LABEL_TOOL)
+MODEL = (*PLACE, names.LABEL_MODEL)
+AGENT = (*PLACE, names.LABEL_AGENT)
+
+
+def selector(metric: str, matchers: str = "", **equal: str) -> str:
+    """A vector selector."""
+    every = [matchers] if matchers else []
+    every += [f'{label}="{_quoted(value)}"' for label, value in equal.items()]
+    return f"{metric}{{{','.join(every)}}}" if every else metric
+
+
+def _quoted(value: str) -> str:
+    return value.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
+
+
+def number(value: float) -> str:
+    """A number as people write it."""
+    return f"{value:.12g}"
+
+
+def inside(text: str) -> str:
+    """A part of an expression, set in."""
+    return indent(text.strip(), "  ")
+
+
+def total(metric: str) -> str:
+    """The name under which a counter is exposed."""
+    return f"{metric}_total"
+
+
+def replicas_once(spec: Spec, vector: str) -> str:
+    """Every replica shows the same totals: the largest of a series is the series."""
+    return f"max without ({', '.join(spec.jobs.replica_labels)}) (\n{inside(vector)}\n)"
+
+
+def rise(spec: Spec, series: str, window: str) -> str:
+    """What a counter rose by, its first value included.
+
+    `increase()` cannot see the first value of a series. A series that a scrape which succeeded just
+    before the window did not hold was 0 then, so all it shows came within the window. Where no such
+    scrape is known (a new replica, a gap, a Prometheus just started) nothing is concluded.
+    """
+    before = f"[{spec.windows.born}] offset {window}"
+    return (
+        f"(\n  {series}\n"
+        f"  unless max_over_time({series}{before})\n"
+        f"  and on (job, instance) max_over_time(up{before}) == 1\n)\n"
+        f"or\nincrease({series}[{window}])"
+    )
+
+
+def summed(spec: Spec, by: tuple[str, ...], series: str, window: str) -> str:
+    """The rise of all series of a subject, over all replicas once."""
+    return (
+        f"sum by ({', '.join(by)}) (\n{inside(replicas_once(spec, rise(spec, series, window)))}\n)"
+    )
+
+
+def only(where: Mapping[str, str], metric: str, matchers: str = "") -> str:
+    """A selector narrowed to a place."""
+    return selector(metric, matchers, **where)

@@ -1,0 +1,292 @@
+"""What the alerts are: every threshold, window, severity, owner and link, with the shipped values.
+
+The numbers were chosen by measurement; `docs/alerting.md` shows what they find and what they miss.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field, fields
+from typing import Annotated, ClassVar, Literal
+
+from pydantic import ConfigDict, Field
+
+#: critical wakes somebody, warning is read the same hour, ticket the same week, none proves life.
+Severity = Literal["critical", "warning", "ticket", "none"]
+Duration = Annotated[str, Field(pattern=r"^(?:[0-9]+(?:ms|[smhdw]))+$")]
+Address = Annotated[str, Field(pattern=r"^https?://[^\s]+$")]
+Name = Annotated[str, Field(min_length=1, max_length=200)]
+Positive = Annotated[float, Field(gt=0)]
+Share = Annotated[float, Field(gt=0, le=1)]
+Whole = Annotated[int, Field(ge=1)]
+
+_CLOSED = ConfigDict(extra="forbid")
+_SECONDS = {"ms": 0.001, "s": 1, "m": 60, "h": 3600, "d": 86400, "w": 604800}
+
+
+def seconds(duration: str) -> float:
+    """A Prometheus duration in seconds."""
+    parts = re.findall(r"([0-9]+)(ms|[smhdw])", duration)
+    return sum(int(amount) * _SECONDS[unit] for amount, unit in parts)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Alert:
+    """What every alert has."""
+
+    __pydantic_config__: ClassVar = _CLOSED
+
+    severity: Severity
+    wait: Duration = "0s"  # the condition holds this long before it fires
+    keep: Duration = "0s"  # it keeps firing this long after the condition ended
+    owner: str = ""
+    enabled: bool = True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Above(Alert):
+    """Far above what the subject's own history predicts, and enough to matter."""
+
+    nats: Positive  # surprise: Poisson log-likelihood ratio of the count
+    factor: Positive  # times the usual
+    floor: Share  # of the calls
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sustained(Above):
+    """Above the usual in several separate stretches: not one user's burst."""
+
+    buckets: Whole = 3  # of those in `Windows.sustained`
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rejected(Alert):
+    """Most calls denied: spread over time, or more than two runs could make."""
+
+    share: Share = 0.5  # of the calls
+    calls: Whole = 5  # in the medium window ...
+    buckets: Whole = 3  # ... spread over this many stretches of five minutes
+    burst: Whole = 30  # or in the short window: 2 x 12 calls of a run, rounded up
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Several(Alert):
+    """Many tools of a service at once."""
+
+    tools: Whole = 5
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Count(Alert):
+    """Things that should not be there, counted."""
+
+    more_than: Annotated[float, Field(ge=0)] = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AtLeast(Alert):
+    """Something there should be enough of."""
+
+    least: Positive
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Windows:
+    """How far the rules look back."""
+
+    __pydantic_config__: ClassVar = _CLOSED
+
+    short: Duration = "5m"
+    medium: Duration = "15m"
+    long: Duration = "1h"
+    sustained: Duration = "30m"  # in whose stretches of five minutes something keeps happening
+    evaluation: Duration = "30s"  # of the short and medium windows
+    evaluation_long: Duration = "1m"  # of the long window
+    born: Duration = "2m"  # a series absent from a scrape in this stretch was not there yet
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Baseline:
+    """How the usual ratio of a signal is learned."""
+
+    __pydantic_config__: ClassVar = _CLOSED
+
+    days: Annotated[int, Field(ge=1, le=14)] = 7  # of whose ratios the median is taken
+    lag: Annotated[str, Field(pattern=r"^[0-9]+[sm]$")] = (
+        "10m"  # the last minutes are not yet usual
+    )
+    prior_ratio: Share = 0.1  # assumed of what has no history ...
+    prior_calls: Positive = 20  # ... and worth this many calls
+    season_calls: Positive = 50  # the day's ratio is worth this many calls of one hour
+    season_days: Whole = 3  # before the hour of the day counts
+    cap: Share = 0.1  # chronic breakage never becomes usual
+    bridge: Duration = "11m"  # over one missed evaluation
+    bucket: Duration = "5m"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Jobs:
+    """Prometheus' names of the scrape jobs, and what differs between replicas."""
+
+    __pydantic_config__: ClassVar = _CLOSED
+
+    service: Name = "toolfault"  # /metrics of every replica
+    tools: Name = "toolfault-tools"  # /metrics/tools, the same from every replica
+    replica_labels: tuple[Name, ...] = ("instance",)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Links:
+    """Where people are led."""
+
+    __pydantic_config__: ClassVar = _CLOSED
+
+    toolfault: Address = "http://localhost:8700"
+    grafana: Address = "http://localhost:3000"
+    runbooks: Address = "https://toolfault.example/runbooks.md"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Receivers:
+    """Who is told. Secrets stay in files that Alertmanager reads."""
+
+    __pydantic_config__: ClassVar = _CLOSED
+
+    pager_key_file: Name = "secrets/pagerduty_routing_key"
+    chat_url_file: Name = "secrets/slack_url"
+    chat_channel: Name = "#toolfault"
+    ticket_channel: Name = "#toolfault-tickets"
+    toolfault_token_file: str = ""  # empty: the service asks for no token
+    dead_mans_switch: Address = "https://dead-mans-switch.example/toolfault"
+    owner_channels: dict[Name, Name] = field(default_factory=dict)  # owner: chat channel
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Waits:
+    """How notifications are put together."""
+
+    __pydantic_config__: ClassVar = _CLOSED
+
+    group: Duration = "30s"  # lets the alert for many tools come first and mute the others
+    group_again: Duration = "5m"
+    repeat: Duration = "12h"
+    repeat_critical: Duration = "1h"
+    alive: Duration = "5m"  # of the dead man's switch
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Change:
+    """What is different about an alert in one place; only what is given."""
+
+    __pydantic_config__: ClassVar = _CLOSED
+
+    enabled: bool | None = None
+    severity: Severity | None = None
+    owner: str | None = None
+    nats: Positive | None = None
+    factor: Positive | None = None
+    floor: Share | None = None
+    share: Share | None = None
+    calls: Whole | None = None
+    buckets: Whole | None = None
+    burst: Whole | None = None
+    tools: Whole | None = None
+    more_than: Annotated[float, Field(ge=0)] | None = None
+    least: Positive | None = None
+
+    def given(self) -> dict[str, float | str | bool]:
+        """The fields that were given."""
+        values = {one.name: getattr(self, one.name) for one in fields(self)}
+        return {name: value for name, value in values.items() if value is not None}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Place:
+    """A service, an environment, a tool or a combination of them, where alerts differ."""
+
+    __pydantic_config__: ClassVar = _CLOSED
+
+    service: Name | None = None
+    environment: Name | None = None
+    tool: Name | None = None
+    alerts: dict[str, Change] = field(default_factory=dict)
+
+    def where(self) -> dict[str, str]:
+        """The labels that name the place."""
+        named = {
+            "service": self.service,
+            "environment": self.environment,
+            "tool": self.tool,
+        }
+        return {label: value for label, value in named.items() if value is not None}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Alerts:
+    """Every alert. `internal_error_spike` is `ToolfaultInternalErrorSpike`, and so on."""
+
+    __pydantic_config__: ClassVar = _CLOSED
+
+    internal_error_spike: Above = Above(
+        severity="critical", wait="1m", keep="10m", nats=14, factor=3, floor=0.002
+    )
+    many_tools_failing: Several = Several(severity="critical", wait="1m", keep="10m")
+    credential_rejected: Rejected = Rejected(severity="critical", wait="1m", keep="15m")
+    budget_exhaustion_rising: Above = Above(
+        severity="warning", wait="2m", keep="10m", nats=14, factor=3, floor=0.001
+    )
+    internal_errors_elevated: Above = Above(
+        severity="warning", wait="2m", keep="10m", nats=12, factor=2, floor=0.001
+    )
+    permission_denied: Sustained = Sustained(
+        severity="warning", wait="2m", keep="15m", nats=12, factor=2, floor=0.01
+    )
+    policy_refusals_elevated: Sustained = Sustained(
+        severity="ticket", wait="5m", keep="30m", nats=12, factor=2, floor=0.01
+    )
+    invalid_arguments_elevated: Sustained = Sustained(
+        severity="ticket", wait="5m", keep="30m", nats=12, factor=2, floor=0.01
+    )
+    model_error_spike: Above = Above(
+        severity="critical", wait="1m", keep="10m", nats=14, factor=3, floor=0.01
+    )
+    model_retries_exhausted: Above = Above(
+        severity="warning", wait="2m", keep="10m", nats=14, factor=3, floor=0.001
+    )
+    unguarded_error: Count = Count(severity="warning", keep="30m")
+    backstop_reached: Count = Count(severity="warning", keep="30m")
+    unregistered_tool_called: Count = Count(severity="warning", keep="30m")
+    run_limit_exceeded: Count = Count(severity="warning", keep="30m")
+    new_internal_error_group: Count = Count(severity="ticket", keep="30m")
+    dead_letters_waiting: Count = Count(severity="warning", wait="15m")
+    target_down: Alert = Alert(severity="warning", wait="5m")
+    telemetry_absent: Alert = Alert(severity="critical", wait="5m")
+    telemetry_silent: Count = Count(severity="warning", wait="10m", more_than=20)
+    telemetry_dropped: Count = Count(severity="warning", wait="5m", keep="10m")
+    late_telemetry: Count = Count(severity="warning", wait="10m", keep="10m", more_than=10)
+    ingestion_refusing: Count = Count(severity="warning", wait="5m", keep="10m")
+    partitions_not_ahead: AtLeast = AtLeast(severity="critical", wait="15m", least=3)
+    scrubber_faults: Count = Count(severity="warning", keep="30m")
+    rules_failing: Count = Count(severity="warning", wait="10m")
+    watchdog: Alert = Alert(severity="none")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Spec:
+    """Everything that the rules, routes and runbooks are written from."""
+
+    __pydantic_config__: ClassVar = _CLOSED
+
+    windows: Windows = Windows()
+    baseline: Baseline = Baseline()
+    jobs: Jobs = Jobs()
+    links: Links = Links()
+    waits: Waits = Waits()
+    receivers: Receivers = field(default_factory=Receivers)
+    alerts: Alerts = Alerts()
+    places: tuple[Place, ...] = ()
+
+
+def alert_name(key: str) -> str:
+    """The name people see, of an alert's field."""
+    return "Toolfault" + "".join(word.title() for word in key.split("_"))
