@@ -1,7 +1,9 @@
 """A running service: real HTTP and gRPC servers before a pipeline on a real database."""
 
 import asyncio
+import secrets
 import socket
+import threading
 from contextlib import asynccontextmanager
 
 import grpc
@@ -14,6 +16,12 @@ from psycopg.rows import namedtuple_row
 from toolfault.ingest import grpc as ingest_grpc
 from toolfault.ingest.http import make_app
 from toolfault.ingest.pipeline import Pipeline
+
+
+def method(signal):
+    """The gRPC method of a signal."""
+    service = {"traces": "trace.v1.Trace", "logs": "logs.v1.Logs", "metrics": "metrics.v1.Metrics"}
+    return f"/opentelemetry.proto.collector.{service[signal]}Service/Export"
 
 
 class Service:
@@ -81,3 +89,58 @@ async def serving(url, *, limits=None, max_bytes=4 * 1024 * 1024, authorize=None
 async def service(database_url):
     async with serving(database_url) as running:
         yield running
+
+
+@pytest.fixture(scope="module")
+def shared_url(postgres, _template):
+    """A database for all tests of a module."""
+    name = f"shared_{secrets.token_hex(4)}"
+    with psycopg.connect(postgres, autocommit=True) as conn:
+        conn.execute(f"CREATE DATABASE {name} TEMPLATE {_template}")
+    yield f"{postgres.rpartition('/')[0]}/{name}"
+    with psycopg.connect(postgres, autocommit=True) as conn:
+        conn.execute(f"DROP DATABASE {name} WITH (FORCE)")
+
+
+@pytest.fixture(scope="module")
+def shared(shared_url):
+    """A service for all tests of a module, in a thread; its clients are blocking ones."""
+    ready, ports = threading.Event(), {}
+
+    async def serve():
+        async with serving(shared_url) as running:
+            ports.update(service=running, loop=asyncio.get_running_loop(), stop=asyncio.Event())
+            ready.set()
+            await ports["stop"].wait()
+
+    thread = threading.Thread(target=lambda: asyncio.run(serve()))
+    thread.start()
+    assert ready.wait(30)
+    running = ports["service"]
+    address = f"127.0.0.1:{running.grpc_port}"
+    with (
+        httpx.Client(base_url=f"http://127.0.0.1:{running.http_port}", timeout=30) as client,
+        grpc.insecure_channel(address, options=[("grpc.max_send_message_length", -1)]) as channel,
+    ):
+        yield Shared(running, client, channel)
+    ports["loop"].call_soon_threadsafe(ports["stop"].set)
+    thread.join()
+
+
+class Shared:
+    """Blocking clients of a running service."""
+
+    def __init__(self, service, client, channel):
+        self.service, self.client, self.channel = service, client, channel
+        self.rows, self.metric = service.rows, service.metric
+
+    def post(self, path, body, headers):
+        """The HTTP answer."""
+        return self.client.post(path, content=body, headers=headers)
+
+    def call(self, signal, body):
+        """The gRPC code and the answer's bytes."""
+        try:
+            return grpc.StatusCode.OK, self.channel.unary_unary(method(signal))(body, timeout=30)
+        except grpc.RpcError as error:
+            return error.code(), b""

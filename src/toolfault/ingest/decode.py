@@ -64,12 +64,9 @@ def _from_json(body: bytes, signal: otlp_json.Signal) -> Iterator[Group]:
 
 def _groups(body: bytes, parse: Callable[[bytes], Any]) -> Iterator[Group]:
     budget = [MAX_GROUPS, MAX_RECORDS]
-    try:
-        for resource, scopes in _nested(body, wire.fields(body, 0, len(body)), _RESOURCE, budget):
-            for scope, records in _nested(body, scopes, _CHILDREN, budget):
-                yield Group(resource, scope, _records(body, records, parse, budget))
-    except DecodeError as error:
-        raise MalformedError(f"the body is not an OTLP request: {error}") from None
+    for resource, scopes in _nested(body, wire.fields(body, 0, len(body)), _RESOURCE, budget):
+        for scope, records in _nested(body, scopes, _CHILDREN, budget):
+            yield Group(resource, scope, _records(body, records, parse, budget))
 
 
 def _nested(
@@ -93,7 +90,11 @@ def _records(
     for number, start, end in fields:
         if number == _CHILDREN:
             _spend(budget, 1)
-            yield parse(data[start:end])
+            try:
+                record = parse(data[start:end])
+            except DecodeError as error:
+                raise MalformedError(f"a record is malformed: {error}") from None
+            yield record
 
 
 def _spend(budget: list[int], which: int) -> None:

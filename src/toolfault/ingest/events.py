@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from datetime import datetime
 from hashlib import blake2b
 from typing import Any
@@ -44,7 +44,7 @@ def ids_of(log: Any) -> tuple[bytes, bytes]:
 def call_of(log: Any, attributes: Mapping[str, bytes], place: Place, received_at: datetime) -> Call:
     """The row of the call whose record a `tool_error` or `tool_call` event carries."""
     now = time_of(log)
-    return record.call_of(attributes, place, received_at, *ids_of(log), None, now, now)
+    return record.call_of(attributes, place, received_at, record.Source(*ids_of(log), now, now))
 
 
 def time_of(log: Any) -> int:
@@ -64,7 +64,7 @@ def event_of(
         _severity(log), *ids_of(log), digest(log, named, attributes), named,
         place.service, place.environment, label(get(_label_key(named))), _outcome(named, attributes),
         scrubbing.reference(get(c.REFERENCE_ID)), identifier(get(c.RUN_ID)),
-        identifier(get(c.CONVERSATION_ID)), place.version, as_json(kept(_OF_EVENTS, attributes)),
+        identifier(get(c.CONVERSATION_ID)), place.version, as_json(record.kept(_OF_EVENTS, attributes)),
     )  # fmt: skip
 
 
@@ -98,7 +98,7 @@ def log_of(
         digest(log, named or "", attributes), named, place.service, place.environment,
         scrubbing.reference(get(c.REFERENCE_ID)), name(get(c.EXCEPTION_TYPE_OTEL)), body,
         clean(wire.text(stack), c.MAX_STACK) if stack else None,
-        as_json(kept(_OF_LOGS, attributes)),
+        as_json(record.kept(_OF_LOGS, attributes)),
     )  # fmt: skip
 
 
@@ -142,17 +142,6 @@ def _plain(value: AnyValue) -> Any:
 
 # --- what of the attributes is kept ---------------------------------------------------------------
 
-Reader = Callable[[bytes], object]
-
-
-def kept(readers: Mapping[str, Reader], attributes: Mapping[str, bytes]) -> dict[str, object]:
-    """The attributes of the allow-list, each read, scrubbed and cut in its way."""
-    return {
-        key: told
-        for key, read in readers.items()
-        if key in attributes and (told := read(attributes[key])) is not None
-    }
-
 
 def _reasons(value: bytes) -> dict[str, str] | None:
     """The declared reasons: an object of reason to words for the user."""
@@ -173,14 +162,14 @@ def _encodable(text: str) -> str:
     return text.encode("utf-8", "replace").decode()
 
 
-_OF_LOGS: dict[str, Reader] = {
+_OF_LOGS: dict[str, record.Reader] = {
     c.LOGGER_NAME: name,
     c.TOOL_NAME: label,
     c.RUN_ID: identifier,
     c.CONVERSATION_ID: identifier,
     c.TOOL_CALL_ID: identifier,
 }
-_OF_EVENTS: dict[str, Reader] = {
+_OF_EVENTS: dict[str, record.Reader] = {
     **_OF_LOGS,
     c.AGENT_NAME: label,
     c.REQUEST_MODEL: label,

@@ -129,7 +129,9 @@ def _verdict(
         or wire.text(attributes.get("mcp.tool.result.is_error")) == "true"
     )
     if answer is not None and (answer.code or not failed):
-        return _Verdict(answer.outcome, code_of(answer.outcome, answer.code or ""), answer.reason)
+        return _Verdict(
+            answer.outcome, code_of(answer.outcome, wire.value(answer.code or "")), answer.reason
+        )
     if not failed:
         return _Verdict(Outcome.OK)
     raised = _exception_type(span) or (told if _CLASS_NAME.fullmatch(told) else None)

@@ -6,13 +6,13 @@ import asyncio
 import json
 import logging
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Any, NamedTuple
 
 from google.protobuf.json_format import MessageToDict
 from google.rpc.status_pb2 import Status
 from starlette.datastructures import Headers
-from starlette.requests import ClientDisconnect, Request
+from starlette.requests import ClientDisconnect, HTTPConnection
 from starlette.responses import Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
@@ -28,7 +28,6 @@ from toolfault.ingest.receiver import SIGNALS, Receiver, Signal, too_large
 _log = logging.getLogger(__name__)
 PROTOBUF, JSON = "application/x-protobuf", "application/json"
 _BODY_SECONDS = 30.0
-#: An answer before the body's end would be lost with the connection; so the rest is read, not kept.
 _DRAIN_SECONDS = 5.0
 _SIGNALS = {f"/v1/{signal.name}": signal for signal in SIGNALS}
 
@@ -42,6 +41,32 @@ class _RefusedError(IngestError):
     def __init__(self, http_status: int, message: str) -> None:
         super().__init__(message)
         self.http_status = http_status
+
+
+class _Incoming:
+    """A body while it comes."""
+
+    def __init__(self, receive: Receive) -> None:
+        self._receive = receive
+        self._ended = False
+
+    async def chunks(self) -> AsyncIterator[bytes]:
+        """What has not been read yet."""
+        while not self._ended:
+            message = await self._receive()
+            if message["type"] == "http.disconnect":
+                raise ClientDisconnect
+            self._ended = not message.get("more_body", False)
+            yield message.get("body", b"")
+
+    async def drain(self) -> None:
+        """Read what is left, without keeping it: an answer before the end is lost with the connection."""
+        try:
+            async with asyncio.timeout(_DRAIN_SECONDS):
+                async for _ in self.chunks():
+                    pass
+        except TimeoutError:
+            return
 
 
 class _Form(NamedTuple):
@@ -65,9 +90,8 @@ def make_app(
 
     async def app(scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "http":
-            request = Request(scope, receive)
             try:
-                answer = await _answered(receiver, request, authorize)
+                answer = await _answered(receiver, HTTPConnection(scope), receive, authorize)
             except ClientDisconnect:
                 return
             await answer(scope, receive, send)
@@ -75,17 +99,19 @@ def make_app(
     return app
 
 
-async def _answered(receiver: Receiver, request: Request, authorize: Authorize | None) -> Response:
-    began = time.perf_counter()
+async def _answered(
+    receiver: Receiver, request: HTTPConnection, receive: Receive, authorize: Authorize | None
+) -> Response:
+    began, incoming = time.perf_counter(), _Incoming(receive)
     is_json = _content_type(request.headers) == JSON
     signal = _SIGNALS.get(request.url.path)
     try:
-        response = await _received(receiver, request, signal, authorize)
+        response = await _received(receiver, request, incoming, signal, authorize)
         answer = _body(response, is_json=is_json, status=200)
     except ClientDisconnect:
         raise
     except IngestError as error:
-        await _drain(request)
+        await incoming.drain()
         answer = _failure(error, is_json=is_json)
     except Exception:  # noqa: BLE001 - outermost: a bug of ours is told as retryable, not as a lost batch
         _log.exception("a request could not be handled")
@@ -98,18 +124,22 @@ async def _answered(receiver: Receiver, request: Request, authorize: Authorize |
 
 
 async def _received(
-    receiver: Receiver, request: Request, signal: Signal | None, authorize: Authorize | None
+    receiver: Receiver,
+    request: HTTPConnection,
+    incoming: _Incoming,
+    signal: Signal | None,
+    authorize: Authorize | None,
 ) -> Any:
     if signal is None:
         raise _RefusedError(404, "OTLP is taken at /v1/traces, /v1/logs and /v1/metrics")
-    if request.method != "POST":
+    if request.scope["method"] != "POST":
         raise _RefusedError(405, "OTLP is sent by POST")
     client = request.client.host if request.client else ""
     if authorize is not None:
         client = await authorize(request.headers.get("authorization", ""))
     form = _form(request.headers)
     with receiver.pipeline.admit(client) as admission:
-        body = await _read(request, admission, receiver.max_bytes)
+        body = await _read(request.headers, incoming, admission, receiver.max_bytes)
         return await receiver.receive(
             signal, body, admission, is_json=form.is_json, is_gzip=form.is_gzip
         )
@@ -129,15 +159,17 @@ def _form(headers: Headers) -> _Form:
     return _Form(content_type == JSON, coding == "gzip")
 
 
-async def _read(request: Request, admission: Admission, max_bytes: int) -> bytes:
-    told = request.headers.get("content-length", "")
+async def _read(
+    headers: Headers, incoming: _Incoming, admission: Admission, max_bytes: int
+) -> bytes:
+    told = headers.get("content-length", "")
     if told.isascii() and told.isdigit() and len(told) < 20:
         too_large(max_bytes, int(told))
     chunks: list[bytes] = []
     size = 0
     try:
         async with asyncio.timeout(_BODY_SECONDS):
-            async for chunk in request.stream():
+            async for chunk in incoming.chunks():
                 size += len(chunk)
                 too_large(max_bytes, size)
                 admission.grow(len(chunk))
@@ -145,17 +177,6 @@ async def _read(request: Request, admission: Admission, max_bytes: int) -> bytes
     except TimeoutError:
         raise _RefusedError(408, f"the body did not arrive within {_BODY_SECONDS:g} s") from None
     return chunks[0] if len(chunks) == 1 else b"".join(chunks)
-
-
-async def _drain(request: Request) -> None:
-    try:
-        async with asyncio.timeout(_DRAIN_SECONDS):
-            more = True
-            while more:
-                # A disconnect has no more_body either.
-                more = (await request.receive()).get("more_body", False)
-    except TimeoutError:
-        return
 
 
 def _failure(error: IngestError, *, is_json: bool, status: int | None = None) -> Response:

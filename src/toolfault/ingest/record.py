@@ -6,17 +6,18 @@ what only one of them has (a span's parent, what frameworks write on spans after
 
 from __future__ import annotations
 
-import json
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 from hashlib import blake2b
-from typing import Any
+from json.encoder import encode_basestring
+from typing import Any, NamedTuple
 
 from toolfault import conventions as c
 from toolfault import taxonomy
 from toolfault.ingest import scrubbing, wire
+from toolfault.ingest.attempts import attempt_list
 from toolfault.ingest.place import Place
 from toolfault.ingest.scrubbing import as_json, identifier, label, message, name
 from toolfault.store.rows import Call
@@ -26,17 +27,27 @@ UNNAMED_TOOL = "unnamed_tool"
 #: Kept small enough that sums of them stay far from the end of bigint.
 MAX_DURATION_US = 30 * 86_400 * 1_000_000
 MAX_ATTEMPTS = 1000
-MAX_LISTED_ATTEMPTS = 32
-_LONGEST_LIST = 65_536  # bytes of the JSON list
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MAX_NS = 2**64 - 1  # year 2554: what OTLP can say, and far inside what Postgres takes
 
-_OUTCOMES: dict[str, Outcome] = {outcome.value: outcome for outcome in Outcome}
-_CODES: dict[str, Code] = {code.value: code for code in Code}
-_EFFECTS: dict[str, Effect] = {effect.value: effect for effect in Effect}
-_ACTIONS: dict[str, Action] = {action.value: action for action in Action}
-_OK = taxonomy.Outcome.OK.value
-_NONE = Action.NONE.value
+# By the undecoded value: the closed sets are read a million times a minute.
+_OUTCOMES: dict[bytes | None, Outcome] = {wire.value(outcome): outcome for outcome in Outcome}
+_CODES: dict[bytes | None, Code] = {wire.value(code): code for code in Code}
+_EFFECTS: dict[bytes | None, Effect] = {wire.value(effect): effect for effect in Effect}
+_ACTIONS: dict[bytes | None, Action] = {wire.value(action): action for action in Action}
+_OK, _NO_ACTION = Outcome.OK.value, Action.NONE.value
+_CALL_ID_JSON = f'{{"{c.TOOL_CALL_ID}": %s}}'
+
+
+class Source(NamedTuple):
+    """What a record is found on."""
+
+    trace_id: bytes
+    span_id: bytes
+    start_ns: int  # where the record does not say
+    end_ns: int
+    tool: str | None = None  # where `gen_ai.tool.name` is missing
+    span_events: Iterable[Any] = ()
 
 
 def at(ns: int) -> datetime:
@@ -47,93 +58,89 @@ def at(ns: int) -> datetime:
 def duration_us(seconds: float | None, start_ns: int, end_ns: int) -> int:
     """The told duration; where there is none that makes sense, from the span's times."""
     if seconds is not None and math.isfinite(seconds):
-        return min(max(round(seconds * 1_000_000), 0), MAX_DURATION_US)
+        return round(min(max(seconds * 1_000_000, 0), MAX_DURATION_US))
     return min(max((end_ns - start_ns) // 1000, 0), MAX_DURATION_US)
 
 
 def call_of(
-    attributes: Mapping[str, bytes],
-    place: Place,
-    received_at: datetime,
-    trace_id: bytes,
-    span_id: bytes,
-    tool: str | None,
-    start_ns: int,
-    end_ns: int,
-    span_events: Iterable[Any] = (),
+    attributes: Mapping[str, bytes], place: Place, received_at: datetime, source: Source
 ) -> Call:
-    """The row of a call from its record.
-
-    Args:
-        attributes: of the span or of the run event.
-        place: where it comes from.
-        received_at: time of the request.
-        trace_id: of the call's span.
-        span_id: of the call's span.
-        tool: its name where `gen_ai.tool.name` is missing.
-        start_ns: where the record does not say.
-        end_ns: where the record does not say the duration.
-        span_events: of the span.
-    """
+    """The row of a call from the record among the attributes of its span or run event."""
     get = attributes.get
-    told_start = wire.integer(get(c.START))
-    start_ns = start_ns if told_start is None else told_start
-    outcome = _OUTCOMES.get(wire.text(get(c.OUTCOME)), Outcome.FAILED)
+    outcome = _OUTCOMES.get(get(c.OUTCOME), Outcome.FAILED)  # one we do not know is no success
+    code = code_of(outcome, get(c.CODE))
+    effect = _EFFECTS.get(get(c.EFFECT)) or taxonomy.effect_of(outcome, code, writes=True)
     attempts = wire.integer(get(c.ATTEMPTS))
     attempts = 1 if attempts is None else min(max(attempts, 0), MAX_ATTEMPTS)
-    code = (
-        code_of(outcome, wire.text(get(c.CODE)))
-        if get(c.CODE) or outcome is not Outcome.OK
-        else None
-    )
-    effect = _EFFECTS.get(wire.text(get(c.EFFECT))) or taxonomy.effect_of(
-        outcome, code, writes=True
-    )
-    shared = (
-        at(start_ns),
-        None,
-        received_at,
-        duration_us(wire.number(get(c.DURATION)), start_ns, end_ns),
-        attempts,
-        wire.flag(get(c.POSSIBLY_TWICE)),
-    )
-    named = label(get(c.TOOL_NAME)) or tool or UNNAMED_TOOL
+    told_start = wire.integer(get(c.START))
+    start_ns = source.start_ns if told_start is None else told_start
+    timing = (
+        at(start_ns), None, received_at,
+        duration_us(wire.number(get(c.DURATION)), start_ns, source.end_ns),
+        attempts, wire.flag(get(c.POSSIBLY_TWICE)),
+    )  # fmt: skip
+    tool = label(get(c.TOOL_NAME)) or source.tool or UNNAMED_TOOL
     who = identifier(get(c.RUN_ID)), identifier(get(c.CONVERSATION_ID)), label(get(c.AGENT_NAME))
-    rest: dict[str, object] = {}
-    if call_id := identifier(get(c.TOOL_CALL_ID)):
-        rest[c.TOOL_CALL_ID] = call_id
-    if attempts > 1 or outcome is not Outcome.OK:
-        if listed := attempt_list(get(c.ATTEMPT_LIST), span_events):
-            rest[c.ATTEMPT_LIST] = listed
-    if outcome is Outcome.OK:
-        return Call(
-            *shared, False, trace_id, span_id, None, place.service, place.environment, named,
-            _OK, None, None, _NONE, effect.value, None, *who, place.version,
-            None, None, None, None, as_json(rest),
-        )  # fmt: skip
+    if outcome is not Outcome.OK:
+        return _not_ok(attributes, place, source, timing, tool, outcome, code, effect, who)
+    return Call(
+        *timing, False, source.trace_id, source.span_id, None, place.service, place.environment,
+        tool, _OK, None, None, _NO_ACTION, effect.value, None, *who, place.version,
+        None, None, None, None, _rest_of_ok(attributes, attempts, source),
+    )  # fmt: skip
+
+
+def _rest_of_ok(attributes: Mapping[str, bytes], attempts: int, source: Source) -> str | None:
+    call_id = identifier(attributes.get(c.TOOL_CALL_ID))
+    if attempts == 1:  # the list would say nothing that the row does not
+        return _CALL_ID_JSON % encode_basestring(call_id) if call_id else None
+    return as_json(_identity(call_id, attributes, source))
+
+
+def _identity(
+    call_id: str | None, attributes: Mapping[str, bytes], source: Source
+) -> dict[str, object]:
+    rest: dict[str, object] = {c.TOOL_CALL_ID: call_id} if call_id else {}
+    if listed := attempt_list(attributes.get(c.ATTEMPT_LIST), source.span_events):
+        rest[c.ATTEMPT_LIST] = listed
+    return rest
+
+
+def _not_ok(  # noqa: PLR0917 - the second half of `call_of`
+    attributes: Mapping[str, bytes],
+    place: Place,
+    source: Source,
+    timing: tuple[datetime, None, datetime, int, int, bool],
+    tool: str,
+    outcome: Outcome,
+    code: Code | None,
+    effect: Effect,
+    who: tuple[str | None, str | None, str | None],
+) -> Call:
+    get = attributes.get
     transient = wire.flag(get(c.TRANSIENT))
-    action = _ACTIONS.get(wire.text(get(c.ACTION))) or taxonomy.action_for(
+    action = _ACTIONS.get(get(c.ACTION)) or taxonomy.action_for(
         outcome, code, effect, transient=transient
     )
     reason, raised, frame = name(get(c.REASON)), name(get(c.EXCEPTION_TYPE)), name(get(c.FRAME))
-    _add_rest(rest, attributes)
+    rest = _identity(identifier(get(c.TOOL_CALL_ID)), attributes, source)
+    rest |= kept(_REST, attributes)
     return Call(
-        *shared, transient, trace_id, span_id, None, place.service, place.environment, named,
-        outcome.value, code and code.value, reason, action.value, effect.value,
-        scrubbing.reference(get(c.REFERENCE_ID)), *who, place.version, raised, frame,
-        fingerprint(outcome, place.service, named, code, reason, raised, frame),
+        *timing, transient, source.trace_id, source.span_id, None, place.service,
+        place.environment, tool, outcome.value, code and code.value, reason, action.value,
+        effect.value, scrubbing.reference(get(c.REFERENCE_ID)), *who, place.version, raised, frame,
+        fingerprint(outcome, place.service, tool, code, reason, raised, frame),
         message(get(c.MESSAGE)), as_json(rest),
     )  # fmt: skip
 
 
-def code_of(outcome: Outcome, told: str) -> Code | None:
+def code_of(outcome: Outcome, told: bytes | None) -> Code | None:
     """The code that goes with an outcome: an unknown or impossible one is repaired."""
     if outcome in taxonomy.QUIET_OUTCOMES:
         return None
     if outcome in taxonomy.FIXED_CODE:
         return taxonomy.FIXED_CODE[outcome]
-    default = Code.CONFLICT if outcome is Outcome.DECLINED else Code.INTERNAL
-    return _CODES.get(told, default)
+    return _CODES.get(told) or (Code.CONFLICT if outcome is Outcome.DECLINED else Code.INTERNAL)
 
 
 def fingerprint(outcome: Outcome, *parts: str | None) -> bytes | None:
@@ -146,20 +153,27 @@ def _fingerprint(parts: tuple[str | None, ...]) -> bytes:
     return blake2b("\x1f".join(part or "" for part in parts).encode(), digest_size=16).digest()
 
 
-def _add_rest(rest: dict[str, object], attributes: Mapping[str, bytes]) -> None:
-    for key, read in _REST.items():
-        if (value := attributes.get(key)) is not None and (told := read(value)) is not None:
-            rest[key] = told
+# --- what of the attributes is kept beside the columns --------------------------------------------
+
+Reader = Callable[[bytes], object]
+
+
+def kept(readers: Mapping[str, Reader], attributes: Mapping[str, bytes]) -> dict[str, object]:
+    """The attributes of an allow-list, each read, scrubbed and cut in its way."""
+    return {
+        key: told
+        for key, read in readers.items()
+        if (value := attributes.get(key)) is not None and (told := read(value)) is not None
+    }
 
 
 def seconds(value: bytes | None) -> float | None:
     """A finite number, not negative."""
     told = wire.number(value)
-    return told if told is not None and math.isfinite(told) and told >= 0 else None
+    return float(told) if told is not None and math.isfinite(told) and told >= 0 else None
 
 
-#: What a row keeps beside its columns; no other attribute is stored.
-_REST: dict[str, Any] = {
+_REST: dict[str, Reader] = {
     c.FIELD: name,
     c.RETRY_AFTER: seconds,
     c.RETRYABLE: wire.flag,
@@ -167,76 +181,4 @@ _REST: dict[str, Any] = {
     c.USER_MESSAGE: scrubbing.free_text,
     c.BUDGET_FAILURES: wire.integer,
     c.BUDGET_LIMIT: wire.integer,
-}
-
-
-# --- attempts ------------------------------------------------------------------------------------
-
-
-def attempt_list(told: bytes | None, span_events: Iterable[Any]) -> list[dict[str, object]]:
-    """The attempts, from the run event's JSON or from the span's events, in one form."""
-    attempts = _from_json(told) if told else _from_events(span_events)
-    kept = [attempt for attempt in attempts if isinstance(attempt.get(c.ATTEMPT_NUMBER), int)]
-    kept.sort(key=lambda attempt: attempt[c.ATTEMPT_NUMBER])
-    return kept[:MAX_LISTED_ATTEMPTS]
-
-
-def _from_json(told: bytes) -> list[dict[str, Any]]:
-    if len(told) > _LONGEST_LIST:
-        return []
-    try:
-        listed = json.loads(wire.text(told))
-    except (ValueError, RecursionError):
-        return []
-    if not isinstance(listed, list):
-        return []
-    return [
-        {key: kept for key, keep in _ATTEMPT.items() if (kept := keep(item.get(key))) is not None}
-        for item in listed[: 4 * MAX_LISTED_ATTEMPTS]
-        if isinstance(item, dict)
-    ]
-
-
-def _from_events(span_events: Iterable[Any]) -> list[dict[str, Any]]:
-    attempts: list[dict[str, Any]] = []
-    for event in span_events:
-        if event.name == _ATTEMPT_EVENT and len(attempts) < 4 * MAX_LISTED_ATTEMPTS:
-            plain = {key: _plain(event.attributes.get(key)) for key in _ATTEMPT}
-            attempts.append(
-                {
-                    key: told
-                    for key, keep in _ATTEMPT.items()
-                    if (told := keep(plain[key])) is not None
-                }
-            )
-    return attempts
-
-
-def _plain(value: bytes | None) -> object:
-    return wire.number(value) if value and value[0] in (0x18, 0x21) else wire.text(value) or None
-
-
-def _integer(value: object) -> int | None:
-    return value if type(value) is int and 0 <= value <= _MAX_NS else None
-
-
-def _number(value: object) -> float | None:
-    if type(value) not in (int, float) or not 0 <= value < 1e12:  # type: ignore[operator]
-        return None
-    return float(value)  # type: ignore[arg-type]
-
-
-def _word(value: object) -> str | None:
-    return name(wire.value(value[: 2 * c.MAX_NAME])) if isinstance(value, str) and value else None
-
-
-_ATTEMPT_EVENT = c.ATTEMPT_EVENT.encode()
-_ATTEMPT: dict[str, Any] = {
-    c.ATTEMPT_NUMBER: _integer,
-    c.ATTEMPT_START: _integer,
-    c.ATTEMPT_END: _integer,
-    c.ATTEMPT_CODE: _word,
-    c.ATTEMPT_REASON: _word,
-    c.ATTEMPT_EFFECT: _word,
-    c.ATTEMPT_WAITED: _number,
 }

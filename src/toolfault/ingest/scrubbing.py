@@ -67,6 +67,7 @@ _PLAIN_ID = re.compile(
     rb"[A-Za-z0-9_-]{1,12}"
     rb"|(?:adk-|run[-_]|conv(?:ersation)?[-_]|session[-_]|thread[-_])?"
     rb"[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}"
+    rb"|[0-9a-f]{16,64}"
     rb"|(?:call|toolu|tooluse)_[A-Za-z0-9_-]{16,40}"
 )
 
@@ -120,4 +121,7 @@ def link(value: bytes | None) -> str | None:
 
 def as_json(attributes: dict[str, object]) -> str | None:
     """A row's attributes as JSON text that jsonb takes; None if there are none."""
-    return json.dumps(attributes, allow_nan=False, ensure_ascii=False) if attributes else None
+    return _encode(attributes) if attributes else None
+
+
+_encode = json.JSONEncoder(allow_nan=False, ensure_ascii=False).encode

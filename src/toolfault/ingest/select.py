@@ -62,10 +62,9 @@ def _take_span(batch: Batch, span: Any, place: Place, received_at: datetime) -> 
     call = None
     if c.OUTCOME in attributes:
         tool = None if c.TOOL_NAME in attributes else foreign.tool_of(span, attributes)
-        call = record.call_of(
-            attributes, place, received_at, trace_id, span_id, tool,
-            span.start_time_unix_nano, span.end_time_unix_nano, span.events,
-        )  # fmt: skip
+        times = span.start_time_unix_nano, span.end_time_unix_nano
+        source = record.Source(trace_id, span_id, *times, tool, span.events)
+        call = record.call_of(attributes, place, received_at, source)
     elif c.SDK_MARK not in attributes and foreign.is_tool_span(span, attributes):
         call = foreign.call_of(span, attributes, place, received_at)
     if call is None:

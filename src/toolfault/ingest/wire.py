@@ -15,6 +15,8 @@ from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
 from google.protobuf.internal import api_implementation
 from google.protobuf.message import DecodeError
 
+from toolfault.ingest.errors import MalformedError
+
 _Field = descriptor_pb2.FieldDescriptorProto
 BYTES, FIXED64, ENUM, UINT32 = (
     _Field.TYPE_BYTES,
@@ -133,11 +135,13 @@ def fields(data: bytes, at: int, end: int) -> Iterator[tuple[int, int, int]]:
         tag, at = _varint(data, at, end)
         number, wire_type = tag >> 3, tag & 7
         if not number:
-            raise DecodeError("field number 0")
+            raise MalformedError("the body is not an OTLP request: field number 0")
         if wire_type == 2:
             size, at = _varint(data, at, end)
             if size > end - at:
-                raise DecodeError("a field is longer than its message")
+                raise MalformedError(
+                    "the body is not an OTLP request: a field is longer than its message"
+                )
             yield number, at, at + size
             at += size
         else:
@@ -149,7 +153,7 @@ def _skip(data: bytes, at: int, end: int, wire_type: int) -> int:
         return _varint(data, at, end)[1]
     at += {1: 8, 5: 4}.get(wire_type, end + 1)  # groups are not part of OTLP
     if at > end:
-        raise DecodeError("malformed field")
+        raise MalformedError("the body is not an OTLP request: malformed field")
     return at
 
 
@@ -162,7 +166,7 @@ def _varint(data: bytes, at: int, end: int) -> tuple[int, int]:
         if byte < 0x80:
             return number, at
         shift += 7
-    raise DecodeError("malformed number")
+    raise MalformedError("the body is not an OTLP request: malformed number")
 
 
 # --- reading values -------------------------------------------------------------------------------
@@ -206,13 +210,13 @@ def number(value: bytes | None) -> float | None:
 
 def integer(value: bytes | None) -> int | None:
     """An integer; a double without a fraction will do. None for anything else."""
-    if not value or value[0] not in (0x18, 0x21):
+    if not value:
         return None
-    found = parsed(value)
     if value[0] == 0x18:
-        return int(found.int_value)
-    told = found.double_value
-    return int(told) if told == told // 1 and abs(told) < 2**63 else None
+        small = len(value) == 2 and value[1] < 0x80
+        return value[1] if small else int(parsed(value).int_value)
+    told = number(value)
+    return int(told) if told is not None and told == told // 1 and abs(told) < 2**63 else None
 
 
 def flag(value: bytes | None) -> bool:
