@@ -111,8 +111,7 @@ def _values():
         yield Case(
             f"{name} everywhere on a foreign span", *_both(otlp.traces(foreign, resource=resource))
         )
-        for event in ("toolfault.tool_error", "toolfault.tool_declared", "toolfault.model_call",
-                      "toolfault.exception", "toolfault.dead_letter"):  # fmt: skip
+        for event in ("toolfault.tool_error", "toolfault.tool_declared", "toolfault.exception"):
             log = otlp.log(event, told, body=value, time_unix_nano=NOW)
             request = otlp.logs(log, resource=resource)
             yield Case(f"{name} everywhere on {event}", *_both(request), signal="logs")
