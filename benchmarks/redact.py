@@ -71,7 +71,15 @@ def messages(scrubbers: dict[str, Callable[[str], object]]) -> list[dict[str, ob
         base, _ = per_call(lambda t: BASELINE.sub("[REDACTED]", t), text, 2000)
         for engine, scrub in scrubbers.items():
             p50, p99 = per_call(scrub, text, 2000)
-            rows.append({"case": f"{len(text)} c, {name}", "engine": engine, "p50_us": p50 * 1e6, "p99_us": p99 * 1e6, "ratio": p50 / base})
+            rows.append(
+                {
+                    "case": f"{len(text)} c, {name}",
+                    "engine": engine,
+                    "p50_us": p50 * 1e6,
+                    "p99_us": p99 * 1e6,
+                    "ratio": p50 / base,
+                }
+            )
     return rows
 
 
@@ -83,23 +91,43 @@ def sizes(scrubbers: dict[str, Callable[[str], object]], size: int) -> list[dict
         base, _ = per_call(lambda t: BASELINE.sub("[REDACTED]", t), text, 1)
         for engine, scrub in scrubbers.items():
             p50, _ = per_call(scrub, text, 3)
-            rows.append({"case": f"{size // 1000} kB of {shape[:24]!r}", "engine": engine, "p50_us": p50 * 1e6, "p99_us": 0.0, "ratio": p50 / base})
+            rows.append(
+                {
+                    "case": f"{size // 1000} kB of {shape[:24]!r}",
+                    "engine": engine,
+                    "p50_us": p50 * 1e6,
+                    "p99_us": 0.0,
+                    "ratio": p50 / base,
+                }
+            )
     return rows
 
 
 def main() -> None:
     re2, pure = Scrubber(Re2Engine()).scrub, Scrubber(PythonEngine()).scrub
     both = {"str": str, "re2": re2, "python": pure}
-    rows = messages(both) + sizes({"re2": re2}, SIZE) + sizes({"python": pure}, 100_000) + sizes({"cap": cap}, SIZE)[:1]
+    rows = (
+        messages(both)
+        + sizes({"re2": re2}, SIZE)
+        + sizes({"python": pure}, 100_000)
+        + sizes({"cap": cap}, SIZE)[:1]
+    )
     if "--json" in sys.argv:
         print(json.dumps(rows, indent=1))
         return
     print(f"{'case':48} {'engine':8} {'p50 us':>12} {'p99 us':>10} {'x regex':>9}")
     for row in rows:
-        print(f"{row['case']:48} {row['engine']:8} {row['p50_us']:12.1f} {row['p99_us']:10.1f} {row['ratio']:9.2f}")
+        print(
+            f"{row['case']:48} {row['engine']:8} {row['p50_us']:12.1f} {row['p99_us']:10.1f} {row['ratio']:9.2f}"
+        )
     for engine in ("re2", "python"):
-        worst = max((r for r in rows if r["engine"] == engine and "kB" in str(r["case"])), key=lambda r: float(str(r["p50_us"])))
-        print(f"slowest shape with {engine}: {worst['case']}: {float(str(worst['p50_us'])) / 1e3:.1f} ms")
+        worst = max(
+            (r for r in rows if r["engine"] == engine and "kB" in str(r["case"])),
+            key=lambda r: float(str(r["p50_us"])),
+        )
+        print(
+            f"slowest shape with {engine}: {worst['case']}: {float(str(worst['p50_us'])) / 1e3:.1f} ms"
+        )
 
 
 if __name__ == "__main__":

@@ -16,7 +16,16 @@ from toolfault.redact.engines import best_engine
 from toolfault.redact.keys import is_secret_key, kind_of
 from toolfault.redact.scrubber import Scrubber
 
-__all__ = ["UNSCRUBBABLE", "cap", "faults", "is_secret_key", "scrub", "scrub_attributes", "scrub_stack", "scrub_value"]
+__all__ = [
+    "UNSCRUBBABLE",
+    "cap",
+    "faults",
+    "is_secret_key",
+    "scrub",
+    "scrub_attributes",
+    "scrub_stack",
+    "scrub_value",
+]
 
 UNSCRUBBABLE = "[unscrubbable]"
 #: The longest secret that is recognised whole at the end of a window; a key in PEM is recognised cut as well.
@@ -58,26 +67,35 @@ def cap(text: str, limit: int = MAX_MESSAGE, *, keeps_frames: bool = False) -> s
 def scrub_value(key: str, value: object, *, depth: int = 0) -> object:
     """An attribute's value: hidden whole if its key names a secret, else every string in it scrubbed."""
     kind = kind_of(key)
-    if kind and isinstance(value, str | bytes | int | float) and not isinstance(value, bool):
-        return f"[REDACTED:{kind}]" if value not in ("", b"") else value
-    if isinstance(value, str):
-        return scrub(value)
-    if isinstance(value, bytes):
-        return scrub(value.decode("utf-8", "replace"))
+    if (
+        kind
+        and value not in ("", b"")
+        and isinstance(value, str | bytes | int | float)
+        and not isinstance(value, bool)
+    ):
+        return f"[REDACTED:{kind}]"
+    if isinstance(value, str | bytes):
+        return scrub(value if isinstance(value, str) else value.decode("utf-8", "replace"))
     if isinstance(value, Mapping):
         return scrub_attributes(value, depth=depth + 1)
     if isinstance(value, list | tuple | set | frozenset):
-        if depth >= _MAX_DEPTH:
-            return UNSCRUBBABLE
-        return [scrub_value(key, item, depth=depth + 1) for item in value]
+        within = depth < _MAX_DEPTH
+        return (
+            [scrub_value(key, item, depth=depth + 1) for item in value] if within else UNSCRUBBABLE
+        )
     return value
 
 
-def scrub_attributes(attributes: Mapping[str, object], *, depth: int = 0) -> dict[str, object] | str:
+def scrub_attributes(
+    attributes: Mapping[str, object], *, depth: int = 0
+) -> dict[str, object] | str:
     """Keys and values scrubbed; mappings nested deeper than eight levels are not shown."""
     if depth > _MAX_DEPTH:
         return UNSCRUBBABLE
-    return {scrub(str(key)): scrub_value(str(key), value, depth=depth) for key, value in attributes.items()}
+    return {
+        scrub(str(key)): scrub_value(str(key), value, depth=depth)
+        for key, value in attributes.items()
+    }
 
 
 def faults() -> int:

@@ -3,84 +3,100 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterator, Sequence
 from typing import Protocol
 
+from toolfault.redact.rules import Rule
+
 _GRAM = 3
-#: `search(text, folded, position)` -> span of the next hit, or None
-Search = Callable[[str, bytes, int], "tuple[int, int] | None"]
+#: `search(text, the same as bytes)` -> spans of the hits
+Search = Callable[[str, bytes], Iterator[tuple[int, int]]]
+
+
+#: `present(text in lower case, the same as bytes)` -> numbers of the rules that may hit
+Present = Callable[[str, bytes], Sequence[int]]
 
 
 class Engine(Protocol):
-    """What the scan needs: which keywords are there, and where a pattern hits next."""
+    """What the scan needs: which rules may hit, and where a pattern hits next."""
 
-    def keywords(self, words: Iterable[str]) -> Callable[[str, bytes], Iterable[int]]:
-        """A function from a text to the indices of the words in it."""
+    def gate(self, rules: Sequence[Rule]) -> Present:
+        """A function from a text to the rules whose keywords are in it, in the order of the rules."""
         ...
 
     def compile(self, pattern: str) -> Search:
-        """A function to the span of the next hit."""
+        """A function to the spans of the hits, left to right, none overlapping."""
         ...
 
 
 class PythonEngine:
     """`re` on one character per byte; needs nothing but the standard library."""
 
-    def keywords(self, words: Iterable[str]) -> Callable[[str, bytes], Iterable[int]]:
+    def gate(self, rules: Sequence[Rule]) -> Present:
         """By the first three characters of each word: one set instead of hundreds of substring tests."""
         by_start: dict[str, list[tuple[int, str]]] = {}
         short: list[tuple[int, str]] = []
-        for number, word in enumerate(words):
-            (short if len(word) < _GRAM else by_start.setdefault(word[:_GRAM], [])).append((number, word))
+        for number, rule in enumerate(rules):
+            for word in rule.keywords:
+                (short if len(word) < _GRAM else by_start.setdefault(word[:_GRAM], [])).append(
+                    (number, word)
+                )
         starts = frozenset(by_start)
 
         def present(text: str, _: bytes) -> list[int]:
-            seen = starts.intersection({text[at : at + _GRAM] for at in range(len(text) - _GRAM + 1)})
-            found = [number for number, word in short if word in text]
-            found += [number for start in seen for number, word in by_start[start] if word in text]
-            return found
+            seen = starts.intersection(
+                [text[at : at + _GRAM] for at in range(len(text) - _GRAM + 1)]
+            )
+            found = {number for number, word in short if word in text}
+            found.update(
+                number for start in seen for number, word in by_start[start] if word in text
+            )
+            return sorted(found)
 
         return present
 
     def compile(self, pattern: str) -> Search:
         """`re.ASCII`, for RE2 knows no other classes."""
         compiled = re.compile(pattern, re.ASCII)
-
-        def search(text: str, _: bytes, at: int) -> tuple[int, int] | None:
-            found = compiled.search(text, at)
-            return found.span() if found else None
-
-        return search
+        return lambda text, _: (found.span() for found in compiled.finditer(text))
 
 
 class Re2Engine:
     """google-re2 on bytes: linear in the text whatever the pattern, and one pass for all keywords."""
 
     def __init__(self) -> None:
-        import re2  # the server's extra; an agent has no need of it
+        import re2  # noqa: PLC0415 - the server's extra; an agent has no need of it
 
         self._re2 = re2
         self._options = re2.Options()
         self._options.encoding = re2.Options.Encoding.LATIN1
         self._options.log_errors = False
 
-    def keywords(self, words: Iterable[str]) -> Callable[[str, bytes], Iterable[int]]:
-        """One automaton for all of them."""
+    def gate(self, rules: Sequence[Rule]) -> Present:
+        """One automaton for all keywords, or for a rule's narrower gate where its keywords are everywhere."""
         found = self._re2.Set.SearchSet(self._options)
-        for word in words:
-            found.Add(self._re2.escape(word.encode("latin-1")))
+        owners: list[int] = []
+        for number, rule in enumerate(rules):
+            for word in (rule.gate,) if rule.gate else map(re.escape, rule.keywords):
+                found.Add(word.encode("latin-1"))
+                owners.append(number)
+        found.Add(b"^")  # matches any text: its absence means that the automaton ran out of memory
         found.Compile()
-        return lambda _, raw: found.Match(raw) or ()
+        everything = range(len(rules))
+        canary = len(owners)
+
+        def present(_: str, raw: bytes) -> Sequence[int]:
+            hits = found.Match(raw)
+            if not hits or canary not in hits:
+                return everything
+            return sorted({owners[hit] for hit in hits if hit != canary})
+
+        return present
 
     def compile(self, pattern: str) -> Search:
         """The same pattern, byte by byte."""
         compiled = self._re2.compile(pattern.encode("latin-1"), self._options)
-
-        def search(_: str, raw: bytes, at: int) -> tuple[int, int] | None:
-            found = compiled.search(raw, at)
-            return found.span() if found else None
-
-        return search
+        return lambda _, raw: (found.span() for found in compiled.finditer(raw))
 
 
 def best_engine() -> Engine:

@@ -5,17 +5,21 @@ from __future__ import annotations
 import ipaddress
 import re
 
-_INTERNAL_ENDS = frozenset(
-    "internal local corp lan intranet intra localdomain svc private priv consul home localnet".split()
+from toolfault.redact.spans import words
+
+_INTERNAL_ENDS = words(
+    "internal local corp lan intranet intra localdomain svc private priv consul home localnet"
 )
-_INTERNAL_LABELS = frozenset("internal corp intranet intra lan svc private priv int vpn".split())
-_PUBLIC_ENDS = frozenset(
+_INTERNAL_LABELS = words("internal corp intranet intra lan svc private priv int vpn")
+_PUBLIC_ENDS = words(
     "com net org io dev cloud co de uk eu app ai fr nl ch at it es pl se no fi dk be jp cn in br au ca us info biz "
-    "tech systems services gov edu mil me tv xyz".split()
+    "tech systems services gov edu mil me tv xyz"
 )
 #: dotted names of programs and files, not of hosts
-_NOT_HOSTS = frozenset("threading.local asyncio.local thread.local env.local self.local werkzeug.local this.local".split())
-_LOOPBACK = frozenset("localhost localhost.localdomain ip6-localhost host example".split())
+_NOT_HOSTS = words(
+    "threading.local asyncio.local thread.local env.local self.local werkzeug.local this.local"
+)
+_LOOPBACK = words("localhost localhost.localdomain ip6-localhost host example")
 _LABELS = re.compile(r"[a-z0-9_-]+(?:\.[a-z0-9_-]+)*")
 
 
@@ -27,7 +31,9 @@ def is_internal_name(name: str) -> bool:
         return False
     if labels[-1] in _INTERNAL_ENDS or labels[-2:] == ["home", "arpa"]:
         return True
-    return labels[-1] in _PUBLIC_ENDS and bool(_INTERNAL_LABELS & set(labels[:-1])) and len(labels) > 2
+    return (
+        labels[-1] in _PUBLIC_ENDS and bool(_INTERNAL_LABELS & set(labels[:-1])) and len(labels) > 2
+    )
 
 
 def is_internal_host(name: str) -> bool:
@@ -79,7 +85,9 @@ def _is_issued(digits: list[int]) -> bool:
         return size in (14, 16)
     if number[0] == "4":
         return size in (13, 16, 19)
-    return (four == 6011 or two in (62, 64, 65, 35) or two in (50, 56, 57, 58, 63, 67, 68)) and size >= 15
+    return (
+        four == 6011 or two in (62, 64, 65, 35) or two in (50, 56, 57, 58, 63, 67, 68)
+    ) and size >= 15
 
 
 def _luhn(digits: list[int]) -> bool:

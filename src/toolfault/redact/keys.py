@@ -5,57 +5,84 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
-_WORD = re.compile(r"[\x80-\xff]+(?:[a-z]*[\x80-\xff]+)*|[A-Z]+(?![a-z])|[A-Z]?[a-z]+(?:[\x80-\xff]+[a-z]*)*|[0-9]+")
+from toolfault.redact.spans import words
+
+_WORD = re.compile(
+    r"[\x80-\xff]+(?:[a-z]*[\x80-\xff]+)*|[A-Z]+(?![a-z])|[A-Z]?[a-z]+(?:[\x80-\xff]+[a-z]*)*|[0-9]+"
+)
 
 #: one word, whatever the case and the dashes
-_COMPOUND = re.compile(r"(?i)pass[ _.-]?(?:word|phrase|code|wd)s?|api[ _.-]?keys?|(?<![a-z])sess(?:ion)?[_.-]?id")
+_COMPOUND = re.compile(r"(?i:pass[ _.-]?(?:word|phrase|code|wd)s?|api[ _.-]?keys?)(?![a-z])")
 
-_PASSWORD = (
+_PASSWORD = words(
     "password passwords passwd passwds passphrase passcode passwort kennwort pwd pw psw passw pword "
     "contrasena senha motdepasse requirepass masterauth userpass storepass keypass mnemonic"
-).split()
+)
 #: in the byte-per-character form that the scan works on
 FOREIGN = [
     word.encode().decode("latin-1")
-    for word in "пароль Пароль ПАРОЛЬ 密码 密碼 パスワード 비밀번호 κωδικός hasło contraseña".split()
+    for word in (
+        "пароль",
+        "Пароль",
+        "ПАРОЛЬ",
+        "密码",
+        "密碼",
+        "パスワード",
+        "비밀번호",
+        "κωδικός",
+        "hasło",
+        "contraseña",
+    )
 ]
-_SECRET = "secret secrets credential credentials creds cred verifier assertion samlresponse".split()
-_TOKEN = "token jwt bearer csrf xsrf tok accesstoken authtoken refreshtoken idtoken".split()
-_API_KEY = (
+_SECRET = words("secret secrets credential credentials creds cred verifier assertion samlresponse")
+_TOKEN = words("token jwt bearer csrf xsrf tok accesstoken authtoken refreshtoken idtoken")
+_API_KEY = words(
     "apikey apikeys accesskey secretkey privatekey authkey accountkey sharedaccesskey appkey "
     "signingkey encryptionkey subscriptionkey masterkey servicekey licensekey"
-).split()
-_PIN = "otp totp pin cvv cvv2 cvc cvc2 ssn".split()
-_SESSION = (
+)
+_PIN = words("otp totp pin cvv cvv2 cvc cvc2 ssn")
+_SESSION = words(
     "jsessionid phpsessid sessionid sessid csrftoken csrfmiddlewaretoken aspsessionid connectsid"
-).split()
+)
 
 #: word -> kind, told by the end of a word so that `PGPASSWORD` and `dbpassword` are known too.
 _KINDS = (
-    {w: "password" for w in (*_PASSWORD, *FOREIGN)}
-    | {w: "secret" for w in _SECRET}
-    | {w: "token" for w in _TOKEN}
-    | {w: "api_key" for w in _API_KEY}
-    | {w: "pin" for w in _PIN}
-    | {w: "cookie" for w in _SESSION}
+    dict.fromkeys((*_PASSWORD, *FOREIGN), "password")
+    | dict.fromkeys(_SECRET, "secret")
+    | dict.fromkeys(_TOKEN, "token")
+    | dict.fromkeys(_API_KEY, "api_key")
+    | dict.fromkeys(_PIN, "pin")
+    | dict.fromkeys(_SESSION, "cookie")
     | {"authorization": "authorization", "cookie": "cookie", "cookies": "cookie"}
 )
-_ENDINGS = ("password", "passwd", "passphrase", "passwort", "pwd", "secret", "token", "apikey", "secretkey", "accesskey", "privatekey")
+_ENDINGS = (
+    "password",
+    "passwd",
+    "passphrase",
+    "passwort",
+    "pwd",
+    "secret",
+    "token",
+    "apikey",
+    "secretkey",
+    "accesskey",
+    "privatekey",
+)
 #: a `key` or `code` is a secret only of these
-_KEY_OF = frozenset(
+_KEY_OF = words(
     "api access secret private account auth client encryption encrypt decrypt decryption signing sign "
     "master shared storage app application subscription license ssh rsa hmac webhook admin root "
-    "deploy functions function consumer service crypto aes jwt session pgp gpg tls ssl cipher".split()
+    "deploy functions function consumer service crypto aes jwt session pgp gpg tls ssl cipher"
 )
-_CODE_OF = frozenset("auth authorization device verification backup recovery otp mfa 2fa sms".split())
-_NOT_PASS = frozenset("bypass compass encompass trespass surpass overpass underpass impass".split())
+_CODE_OF = words("auth authorization device verification backup recovery otp mfa 2fa sms")
+_NOT_PASS = words("bypass compass encompass trespass surpass overpass underpass impass")
 #: as the first word they make it a function: "get_token: timed out" says nothing about the value
-VERBS = frozenset(
+VERBS = words(
     "create get list delete rotate generate verify validate check change forgot fetch request revoke issue submit reset "
-    "invalid missing parse read load find has is set update send expire encrypt decrypt hash".split()
+    "invalid missing parse read load find has is set update send expire encrypt decrypt hash"
 )
 #: as the last word they speak about the secret instead of holding it
-_ABOUT = frozenset(
+_ABOUT = words(
     "type types count counts limit limits max min length len name names url urls uri uris endpoint expiry expires "
     "expire expired expiration ttl policy policies budget usage used total required field fields format "
     "algorithm alg size page index position id ids path file dir directory version versions status state "
@@ -63,13 +90,13 @@ _ABOUT = frozenset(
     "source ref arn label hint strength changed updated created at enabled disabled is in for on by method "
     "methods scheme age days hours seconds minutes ms rate class counter cost price per available "
     "remaining requirements rules exists set hasher input prompt store scope scopes audience issuer "
-    "management santa sharing detector engine bucket stdin service server".split()
+    "management santa sharing detector engine bucket stdin service server"
 )
 #: before the word they make it a count, a cursor or a piece of grammar
-_BEFORE = frozenset(
+_BEFORE = words(
     "max min total num count prompt completion input output cached reasoning unexpected next page previous prev "
     "continuation cursor stop special pad eos bos unk sep cls mask public per no without nb thinking audio text "
-    "syntax illegal missing expected pagination sync resume delta lock fencing idempotency client_request".split()
+    "syntax illegal missing expected pagination sync resume delta lock fencing idempotency client_request"
 )
 
 
@@ -109,7 +136,9 @@ def _of_last(word: str) -> str | None:
 @lru_cache(maxsize=4096)
 def kind_of(key: str) -> str | None:
     """The class of what `key` holds (`password`, `token`, ...), or None if it is no secret."""
-    words = [w.lower() if w.isascii() else w for w in _WORD.findall(_COMPOUND.sub(_joined, key[-200:]))]
+    words = [
+        w.lower() if w.isascii() else w for w in _WORD.findall(_COMPOUND.sub(_joined, key[-200:]))
+    ]
     for at in range(len(words) - 1, -1, -1):
         before = words[at - 1] if at else ""
         kind = _of_word(words[at]) or _of_pair(before, words[at])

@@ -1,10 +1,12 @@
 """Text of programs inside messages: SQL with its parameters, stack frames, command lines."""
 
+# ruff: noqa: ARG001 - every rule has the same three arguments
+
 from __future__ import annotations
 
 import re
 
-from toolfault.redact.context import Span, Spans, View
+from toolfault.redact.spans import Span, Spans, View
 from toolfault.redact.values import looks_random, starts_remark, value_at
 
 _CONTINUES = re.compile(
@@ -34,7 +36,9 @@ def sql(view: View, start: int, end: int) -> Spans:
 
 def sql_bracket(view: View, start: int, end: int) -> Spans:
     """SQLAlchemy's `[SQL: ...]` and `[parameters: ...]`, over several lines."""
-    found = re.compile(r"\]\s*(?:\r?\n|\\n|\(Background|\[|\"|'|\Z)").search(view.data, end, end + 16384)
+    found = re.compile(r"\]\s*(?:\r?\n|\\n|\(Background|\[|\"|'|\Z)").search(
+        view.data, end, end + 16384
+    )
     yield Span(end, found.start() if found else min(len(view.data), end + 16384), "sql")
 
 
@@ -57,7 +61,9 @@ def near(view: View, start: int, end: int) -> Spans:
         yield Span(begin, stop, "sql")
 
 
-_PLAIN_VALUE = re.compile(r"(?i)\d{1,12}|[0-9a-f]{8}-[0-9a-f-]{27}|\[REDACTED:\w+\]|null|true|false")
+_PLAIN_VALUE = re.compile(
+    r"(?i)\d{1,12}|[0-9a-f]{8}-[0-9a-f-]{27}|\[REDACTED:\w+\]|null|true|false"
+)
 
 
 def row_value(view: View, start: int, end: int) -> Spans:
@@ -89,7 +95,14 @@ def short_password(view: View, start: int, end: int) -> Spans:
     value = value_at(view.data, end)
     if value and value.end > value.start and not view.data.startswith("[REDACTED", value.start):
         text = view.data[value.start : value.end]
-        if not (view.data[end - 1] == " " and text.isdigit() and "sshpass" not in view.low[start:end]) and text[0] != "-":
+        if (
+            not (
+                view.data[end - 1] == " "
+                and text.isdigit()
+                and "sshpass" not in view.low[start:end]
+            )
+            and text[0] != "-"
+        ):
             yield Span(value.start, value.end, "password")
 
 
@@ -100,14 +113,21 @@ def user_flag(view: View, start: int, end: int) -> Spans:
         return
     text = view.data[value.start : value.end][:400]
     user, colon, password = text.partition(":")
-    if colon and password and not (user.isdigit() and password.isdigit()) and "[REDACTED" not in text:
+    if (
+        colon
+        and password
+        and not (user.isdigit() and password.isdigit())
+        and "[REDACTED" not in text
+    ):
         yield Span(value.start, value.end, "credentials")
 
 
 def auth_pair(view: View, start: int, end: int) -> Spans:
     """`auth=('user', 'password')`, `HTTPBasicAuth('user', 'password')`."""
     if "[REDACTED" not in view.data[start:end]:
-        quote = min(i for i in (view.data.find("'", start, end), view.data.find('"', start, end)) if i >= 0)
+        quote = min(
+            i for i in (view.data.find("'", start, end), view.data.find('"', start, end)) if i >= 0
+        )
         yield Span(quote, end, "credentials")
 
 
@@ -120,25 +140,3 @@ def positional(view: View, start: int, end: int) -> Spans:
     said = view.low.startswith(("identified", "with"), start)  # words that prose uses as well
     if text and (value.quoted or looks_random(text, 6) or not (said or starts_remark(text))):
         yield Span(value.start, value.end, "password")
-
-
-_HEX_KEY = re.compile(r"[0-9a-f]{32}(?:[0-9a-f]{8})?")
-
-
-def datadog(view: View, start: int, end: int) -> Spans:
-    """Datadog's keys are plain hex: told by the name of the service and the word key beside them."""
-    around = view.low[max(0, start - 120) : end + 60]
-    if ("datadog" in around or "ddog" in around or "dd_" in around or "dd-" in around) and "key" in around:
-        yield Span(start, end, "datadog_key")
-
-
-def aws_secret(view: View, start: int, end: int) -> Spans:
-    """Forty characters of base64 near the word AWS or an access key id."""
-    text = view.data[start:end]
-    if len(text) != 40 or text.count("/") > 5 or not looks_random(text, 40):
-        return
-    if not (any(c.isupper() for c in text) and any(c.islower() for c in text) and any(c.isdigit() for c in text)):
-        return
-    around = view.low[max(0, start - 200) : end + 200]
-    if re.search(r"aws|akia|asia|secret|amazon|s3|\[redacted:aws_key\]", around):
-        yield Span(start, end, "aws_key")

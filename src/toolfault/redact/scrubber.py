@@ -6,9 +6,10 @@ import re
 from bisect import bisect_right
 from collections.abc import Iterator
 
-from toolfault.redact.context import Span, View, decode_base64
 from toolfault.redact.engines import Engine, Search
+from toolfault.redact.headers import decode_base64
 from toolfault.redact.rules import all_rules
+from toolfault.redact.spans import Span, View
 from toolfault.redact.views import unescape
 
 #: Hits of one rule in one text. Text behind more of them is dropped: hostile, and too long to be kept.
@@ -18,9 +19,17 @@ MAX_PASSES = 6
 
 EXCESS = "excess"
 
+#: Escapes of escapes that are undone.
+MAX_DEPTH = 2
+
 _BLOB = r"[A-Za-z0-9+/_-]{16,}={0,2}"
 _REPLACEMENT = re.compile(r"\[REDACTED:(\w{1,40})\]", re.ASCII)
+#: behind a hit: its value was replaced in an earlier pass
+_DONE = re.compile(r"[\\\"'`(\[{ ]{0,4}\[REDACTED:#{1,40}\](?![A-Za-z0-9])")
+_SAYS = re.compile(r"[A-Za-z0-9\x80-\xff]")
 _PLAIN = re.compile(r"[0-9a-fA-F-]*|[a-z]*|[A-Z]?[a-z]+")
+#: the first of four characters holds the upper bits of an ASCII byte
+_ASCII_BASE64 = re.compile(r"(?:[C-Za-f][A-Za-z0-9+/_-]{3}){3}")
 _PARTS = re.compile(r"[/_-]")
 
 
@@ -35,12 +44,7 @@ class Scrubber:
         self._rules = [r for r in all_rules() if not (keeps_frames and r.is_message_only)]
         self._searches: dict[int, Search] = {}
         self._engine = engine
-        words: dict[str, list[int]] = {}
-        for number, rule in enumerate(self._rules):
-            for word in dict.fromkeys(rule.keywords):
-                words.setdefault(word, []).append(number)
-        self._by_word = list(words.values())
-        self._keywords = engine.keywords(words)
+        self._present = engine.gate(self._rules)
         self._blob = engine.compile(_BLOB)
 
     def scrub(self, text: str) -> str:
@@ -56,28 +60,32 @@ class Scrubber:
         raise NotSettledError
 
     def _spans(self, data: str, raw: bytes, depth: int) -> Iterator[Span]:
-        if "[REDACTED:" in data:  # "[REDACTED:token]: x" is no token: the names of classes say nothing
+        if (
+            "[REDACTED:" in data
+        ):  # "[REDACTED:token]: x" is no token: the names of classes say nothing
             data = _REPLACEMENT.sub(lambda found: f"[REDACTED:{'#' * len(found[1])}]", data)
             raw = data.encode("latin-1")
+        decoded = unescape(data)
+        if decoded and decoded.is_cut:
+            yield Span(decoded.starts[-1], len(data), EXCESS)
+            data, raw = data[: decoded.starts[-1]], raw[: decoded.starts[-1]]
         yield from self._found(data, raw)
         yield from self._encoded(data, raw)
-        decoded = unescape(data)
         if decoded is None:
             return
-        if decoded.is_cut:
-            yield Span(decoded.starts[-1], len(data), EXCESS)
         inner = decoded.text.encode("latin-1")
-        found = self._spans(decoded.text, inner, depth + 1) if depth < 2 else self._found(decoded.text, inner)
+        found = (
+            self._spans(decoded.text, inner, depth + 1)
+            if depth < MAX_DEPTH
+            else self._found(decoded.text, inner)
+        )
         for span in found:
             yield Span(decoded.starts[span.start], decoded.starts[span.end], span.kind)
 
     def _found(self, data: str, raw: bytes) -> Iterator[Span]:
         folded = raw.lower()
         view = View(data, folded.decode("latin-1") if folded != raw else data)
-        numbers: set[int] = set()
-        for word in self._keywords(view.low, folded):
-            numbers.update(self._by_word[word])
-        for number in sorted(numbers):
+        for number in self._present(view.low, folded):
             if self._rules[number].also not in view.low:
                 continue
             for span in self._hits(number, view, raw, folded):
@@ -93,37 +101,37 @@ class Scrubber:
             search = self._searches[number] = self._engine.compile(rule.pattern)
         text, source = (view.low, folded) if rule.folded else (view.data, raw)
         at = 0
-        for _ in range(MAX_HITS):
-            hit = search(text, source, at)
-            if hit is None:
+        for count, (start, end) in enumerate(search(text, source)):
+            if count == MAX_HITS:
+                yield Span(max(at, start), len(text), EXCESS)
                 return
-            start, at = hit
-            if rule.find is None:
-                yield Span(start, at, rule.kind)
+            if start < at or (rule.looks_ahead and _DONE.match(view.data, end)):
                 continue
-            for span in rule.find(view, start, at):
+            at = end
+            if rule.find is None:
+                yield Span(start, end, rule.kind)
+                continue
+            for span in rule.find(view, start, end):
                 if span.end > span.start:
                     yield span
                     at = max(at, span.end)
-        yield Span(at, len(text), EXCESS)
+            if at >= len(text):
+                return
 
     def _encoded(self, data: str, raw: bytes) -> Iterator[Span]:
         """Base64 that hides what would be hidden in plain."""
-        at = 0
-        for _ in range(MAX_HITS):
-            hit = self._blob(data, raw, at)
-            if hit is None:
+        for count, (start, at) in enumerate(self._blob(data, raw)):
+            if count == MAX_HITS:
+                yield Span(start, len(data), EXCESS)
                 return
-            start, at = hit
             blob = data[start : min(at, start + 4096)]
             if _PLAIN.fullmatch(blob):
                 continue
-            for part in (blob, *_PARTS.split(blob)):
-                inner = decode_base64(part) if len(part) >= 12 else None
+            for part in (blob, *_PARTS.split(blob)) if _PARTS.search(blob) else (blob,):
+                inner = decode_base64(part) if _ASCII_BASE64.match(part) else None
                 if inner and self._is_secret(inner):
                     yield Span(start, at, "encoded")
                     break
-        yield Span(at, len(data), EXCESS)
 
     def _is_secret(self, inner: str) -> bool:
         return next(self._found(inner, inner.encode("latin-1")), None) is not None
@@ -131,7 +139,7 @@ class Scrubber:
 
 def _new(data: str, spans: Iterator[Span]) -> Iterator[Span]:
     """`spans` without what an earlier pass has replaced: no replacement is torn, none is replaced alone."""
-    made = [found.span() for found in _REPLACEMENT.finditer(data)]
+    made = [found.span() for found in _REPLACEMENT.finditer(data)] if "[REDACTED:" in data else []
     ends = [end for _, end in made]
     for start, end, kind in spans:
         first = bisect_right(ends, start)
@@ -140,8 +148,7 @@ def _new(data: str, spans: Iterator[Span]) -> Iterator[Span]:
         last = bisect_right(ends, end - 1)
         if last < len(made) and made[last][0] < end < made[last][1]:
             end = made[last][0]  # noqa: PLW2901
-        left = _REPLACEMENT.sub("", data[start:end]) if made else data[start:end]
-        if any(c.isalnum() for c in left):
+        if _SAYS.search(_REPLACEMENT.sub("", data[start:end]) if made else data[start:end]):
             yield Span(start, end, kind)
 
 

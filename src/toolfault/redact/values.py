@@ -9,6 +9,7 @@ import re
 from typing import NamedTuple
 
 from toolfault.redact.keys import is_function, kind_of
+from toolfault.redact.spans import words
 
 #: How far a value is read. Longer ones are hidden to their end, found by one forward search.
 WINDOW = 4096
@@ -22,14 +23,18 @@ class Value(NamedTuple):
     quoted: bool
 
 
-_PREFIX = re.compile(r"(?:[A-Za-z_][A-Za-z_.]{0,40}\()?(?:\\{0,4}[brfu])?(\\{0,4}(?:\"\"\"|'''|[\"'`]|&quot;|&#39;))")
+_PREFIX = re.compile(
+    r"(?:[A-Za-z_][A-Za-z_.]{0,40}\()?(?:\\{0,4}[brfu])?(\\{0,4}(?:\"\"\"|'''|[\"'`]|&quot;|&#39;))"
+)
 _WRAPPER = re.compile(r"(?:SecretStr|SecretBytes|Secret|str|bytes|Masked|Sensitive)\(")
 _BARE_END = re.compile(r"[\s\"'<>`]")
 _ESCAPED_END = re.compile(r"\\+[\"'nrt`]")
 #: a following key shows that the separator before it was one, and not part of the value
 _NEXT_KEY = re.compile(r"[,;&)|][ \t]{0,3}[\"']?[A-Za-z_][\w .-]{0,40}[\"']?\]?[=:]|&amp;")
+_SEPARATOR = re.compile(r"[,;&)|]")
 _BLOCK = re.compile(r"[|>][+-]?[ \t]*\r?\n((?:[ \t]+[^\n]*\n?)+)")
 _LONG_END = re.compile(r"[\s\"'<>`]")
+_BLOCK_MARKS = ("|", ">")
 _CLOSERS = ")]},;:."
 
 NULLISH = re.compile(
@@ -40,7 +45,7 @@ NULLISH = re.compile(
     r"secretstr|env(?:iron)?[\[.(].{0,80}|os\.environ.{0,80}|os\.getenv.{0,80}|getenv.{0,80}|process\.env.{0,80}|vault:.{0,80}|arn:aws:.{0,200})?"
 )
 #: words that begin a remark about a secret where a secret could stand
-REMARK = frozenset(
+REMARK = words(
     "a an and are at as bad be because but by can cannot can't check contains could denied does doesn't "
     "deprecated disabled does enter exceeded exceeds expected expiration expired expires failed failure field fields for format from "
     "got has have header if illegal in incorrect input invalid invalidated is isn't it lacks length limit "
@@ -53,16 +58,18 @@ REMARK = frozenset(
     "negotiate oauth oauth2 ldap saml sasl plain kerberos hmac anonymous disabled enabled auto auth authentication "
     "permission access operation timeout timed unable server service internal connection network call calls retry retries cancelled "
     "forbidden exception httperror valueerror typeerror minimum shorter longer short long least most between again already "
-    "authorization credentials password token tokens secret key keys scheme page screen form account user login".split()
+    "authorization credentials password token tokens secret key keys scheme page screen form account user login"
 )
-_HEX_ID = re.compile(r"(?i)[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}|[0-9a-f]{16}|[0-9a-f]{32}|[0-9a-f]{40}|[0-9a-f]{64}")
+_HEX_ID = re.compile(
+    r"(?i)[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}|[0-9a-f]{16}|[0-9a-f]{32}|[0-9a-f]{40}|[0-9a-f]{64}"
+)
 _WORDS = re.compile(r"[A-Za-z']+")
 
 
 def value_at(data: str, at: int) -> Value | None:
     """The value that begins at `at`, the character after the separator; read for `WINDOW` characters."""
     limit = min(len(data), at + WINDOW)
-    block = _BLOCK.match(data, at, limit)
+    block = _BLOCK.match(data, at, limit) if data[at : at + 1] in _BLOCK_MARKS else None
     if block:
         return Value(block.start(1), block.end(1), quoted=True)
     opened = _PREFIX.match(data, at, min(limit, at + 120))
@@ -118,10 +125,16 @@ def _container(data: str, at: int, limit: int) -> Value | None:
 def _bare_end(data: str, at: int, limit: int) -> int:
     found = _BARE_END.search(data, at, limit)
     end = found.start() if found else limit
-    for separator in (_ESCAPED_END, _NEXT_KEY):
-        cut = separator.search(data, at, min(len(data), end + 44))
-        if cut and cut.start() < end:
-            end = cut.start()
+    if "\\" in data[at:end]:
+        escaped = _ESCAPED_END.search(data, at, end + 1)
+        end = escaped.start() if escaped else end
+    following = (
+        _NEXT_KEY.search(data, at, min(len(data), end + 44))
+        if _SEPARATOR.search(data, at, end)
+        else None
+    )
+    if following and following.start() < end:
+        end = following.start()
     while end > at and data[end - 1] in _CLOSERS:
         end -= 1
     return end
@@ -155,22 +168,25 @@ def looks_random(value: str, least: int = 8) -> bool:
 def is_secret(key: str, value: str, *, quoted: bool) -> str | None:
     """The class to print in the value's place, or None if there is nothing to hide."""
     kind = kind_of(key)
-    if kind is None or "[REDACTED:" in value[:400] and not _hides(value) or is_remark(value):
+    if kind is None or is_remark(value) or ("[REDACTED:" in value[:400] and not _hides(value)):
         return None
     if not quoted and (starts_remark(value) or (is_function(key) and not looks_random(value, 6))):
         return None
+    return None if _is_harmless(kind, key.lower(), value) else kind
+
+
+def _is_harmless(kind: str, name: str, value: str) -> bool:
+    """Counts and paths under a secret's name: `pass=12`, `token: 5`, `PWD=/srv`."""
     if kind == "pin":
-        return "secret" if value.strip().isdigit() or looks_random(value, 4) else None
-    if kind == "token" and value.isdigit() and len(value) < 6:
-        return None
-    if kind == "password" and key.lower() == "pass" and value.isdigit() and len(value) < 5:
-        return None
-    if kind == "password" and key.lower() in ("pwd", "oldpwd") and value[:1] in ("/", "~"):
-        return None
-    return kind
+        return not (value.strip().isdigit() or looks_random(value, 4))
+    if value.isdigit():
+        return (kind == "token" and len(value) < 6) or (name == "pass" and len(value) < 5)
+    return name in ("pwd", "oldpwd") and value[:1] in ("/", "~")
 
 
 def _hides(value: str) -> bool:
     """Whether anything but replacements and scheme words is left in `value`."""
     left = re.sub(r"\[REDACTED:\w+\]", "", value)
-    return any(len(word) > 3 and word.lower() not in REMARK for word in re.findall(r"[\w+/=-]+", left))
+    return any(
+        len(word) > 3 and word.lower() not in REMARK for word in re.findall(r"[\w+/=-]+", left)
+    )

@@ -11,11 +11,14 @@ import re
 from typing import NamedTuple
 
 _ESCAPE = re.compile(
-    r"%[0-9A-Fa-f]{2}|\\+u00[0-9A-Fa-f]{2}|\\+x[0-9A-Fa-f]{2}|&(?:#\d{1,4}|#[xX][0-9A-Fa-f]{1,3}|quot|amp|lt|gt|apos|nbsp);|\\+[nrt\"'/\\]"
+    r"%[0-9A-Fa-f]{2}|\\{1,8}u00[0-9A-Fa-f]{2}|\\{1,8}x[0-9A-Fa-f]{2}|&(?:#\d{1,4}|#[xX][0-9A-Fa-f]{1,3}|quot|amp|lt|gt|apos|nbsp);|\\{1,8}[nrt\"'/\\]"
 )
+#: cheap: both begin with a literal
+_PERCENT = re.compile(r"%[0-9A-Fa-f]{2}")
+_ENTITY = re.compile(r"&(?:#[0-9xX]|quot;|amp;|lt;|gt;|apos;|nbsp;)")
 _CONTROL = {"n": "\n", "r": "\r", "t": "\t"}
 #: escapes undone in one text; what lies behind more of them is cut off
-MAX_ESCAPES = 5000
+MAX_ESCAPES = 2000
 
 
 class Decoded(NamedTuple):
@@ -28,7 +31,7 @@ class Decoded(NamedTuple):
 
 def unescape(data: str) -> Decoded | None:
     """`data` with its escapes undone, or None if it has none."""
-    if "%" not in data and "\\" not in data and ("&" not in data or ";" not in data):
+    if "\\" not in data and not _PERCENT.search(data) and not _ENTITY.search(data):
         return None
     pieces: list[str] = []
     starts: list[int] = []

@@ -1,0 +1,227 @@
+"""Secrets told by their name: `key=value` in all its spellings, elements, flags, and plain sentences.
+
+A function gets the view and the span of a locator's hit, and yields the spans to hide. It reads a bounded window
+around the hit, so that hostile text costs no more than its length.
+"""
+
+from __future__ import annotations
+
+import re
+import string
+
+from toolfault.redact.headers import header
+from toolfault.redact.keys import kind_of
+from toolfault.redact.spans import Span, Spans, View, run_start, words
+from toolfault.redact.values import REMARK, Value, is_secret, looks_random, value_at, whole
+
+_KEY_CHARACTERS = (
+    string.ascii_letters + string.digits + "_.$-" + "".join(map(chr, range(0x80, 0x100)))
+)
+_KEY_AFTER = re.compile(r"[\w.\x80-\xff-]*", re.ASCII)
+_PAIR_BEFORE = re.compile(
+    r"(?:api|access|secret|private|auth|client|account|signing|encryption|master|shared|pass|refresh|session|"
+    r"license|subscription|app|application|ssh|bot|webhook|user|db|database|admin|authorization|verification)[ _-]\Z"
+)
+_GRAMMAR_BEFORE = re.compile(
+    r"(?:unexpected|illegal|stop|next|special|missing|expected|syntax|unknown|unrecognized|pad|end|start|eos|bos|max|"
+    r"continuation|page|per|every|each|last|first|invalid json)[ _-]{1,2}[\"'<]?\Z"
+)
+_QUERY_BEFORE = re.compile(r"(?:[?&#;]|%3f|%26|%23|amp;)\Z")
+_EOL = re.compile(r"[\r\n]|\\+[rn]")
+_WORD_OF_SENTENCE = re.compile(r"[a-z]+ [a-z]")
+_TYPE = re.compile(
+    r"(?:str|bytes|SecretStr|Optional\[\w+\]|string|String|&str|char\s?\*)(?: \| None)?[ \t]*=[ \t]*|string\(\d+\)[ \t]*"
+)
+_SESSION_KEYS = words(
+    "session session_id sessionid sid sess connect.sid asp.net_sessionid sig signature"
+)
+_SIGNED = re.compile(r"[A-Za-z0-9+/=%_-]{16,}")
+_LOCATION = re.compile(
+    r"([\w.-]+)\s*(?:\r?\n|\\n)[^\n]*\Z|loc[\"']?[ ]?[:=][ ]?[\[(][^\])]{0,200}?[\"']([\w.-]+)[\"'][\])][^\n]*\Z"
+)
+_FIRST_WORD = re.compile(r"[a-z']+(?=[\s.,:;!?)]|\Z)")
+
+
+def key_at(view: View, start: int) -> tuple[int, str]:
+    """Where the key around `start` begins, and the key with a word before it that belongs to it."""
+    begin = run_start(view.data, start, 80, _KEY_CHARACTERS)
+    after = _KEY_AFTER.match(view.data, start, start + 80)
+    key = view.data[begin : after.end() if after else start]
+    pair = (
+        _PAIR_BEFORE.search(view.low, max(0, begin - 20), begin)
+        if view.data[begin - 1 : begin] in (" ", "_")
+        else None
+    )
+    return begin, (view.data[pair.start() : begin] + key if pair else key)
+
+
+def assignment(view: View, start: int, end: int) -> Spans:
+    """`key=value`, `"key": "value"`, `key => value`, `("key", "value")` and their relatives."""
+    begin, key = key_at(view, start)
+    kind = kind_of(key)
+    if kind is None:
+        yield from _weak(view, begin, key, end)
+        return
+    if kind == "token" and _GRAMMAR_BEFORE.search(view.low, max(0, begin - 24), begin):
+        return
+    value = value_at(view.data, _past_type(view.data, end))
+    if (
+        value is None
+        or _is_listed(view, begin, start, end, value)
+        or _is_sentence(view, kind, end, value)
+    ):
+        return
+    if kind in ("cookie", "authorization"):
+        yield from header(view, key, kind, value)
+        return
+    if key.lower().endswith(("phrase", "mnemonic")) and not value.quoted:
+        line = _EOL.search(view.data, value.start)
+        value = Value(value.start, line.start() if line else len(view.data), quoted=True)
+    found = is_secret(key, view.data[value.start : value.end][:600], quoted=value.quoted)
+    if found:
+        value = whole(view.data, value)
+        yield Span(value.start, value.end, found)
+
+
+def _is_listed(view: View, begin: int, start: int, end: int, value: Value) -> bool:
+    """Whether `"password", "email"` is a list of names; a pair's value looks made, or follows a flag."""
+    if "," not in view.data[start:end] or view.data[end - 1] in ":=":
+        return False
+    text = view.data[value.start : value.end][:600]
+    return not value.quoted or not (
+        view.data[begin] == "-" or looks_random(text, 6) or re.search(r"[\W_]", text)
+    )
+
+
+def _is_sentence(view: View, kind: str, end: int, value: Value) -> bool:
+    """Whether `token: could not be read` goes on in words."""
+    if kind == "password" or value.quoted or ":" not in view.data[max(0, end - 4) : end]:
+        return False
+    return bool(_WORD_OF_SENTENCE.match(view.data, value.start, value.end + 2))
+
+
+def _past_type(data: str, at: int) -> int:
+    typed = _TYPE.match(data, at, at + 60)
+    return typed.end() if typed else at
+
+
+def _weak(view: View, begin: int, key: str, end: int) -> Spans:
+    """Names that hold a secret only in a URL's query, or only if the value was made by a generator."""
+    name = (
+        key.lower()
+        .lstrip("_")
+        .removeprefix("x-amz-")
+        .removeprefix("x-goog-")
+        .removeprefix("x-oss-")
+    )
+    is_query = bool(_QUERY_BEFORE.search(view.low, max(0, begin - 4), begin))
+    if name in (
+        "code",
+        "state",
+        "key",
+        "auth",
+        "nonce",
+        "ticket",
+        "hash",
+        "hmac",
+        "se",
+        "assertion",
+    ):
+        if not is_query:
+            return
+    elif name not in _SESSION_KEYS and name not in (
+        "credential",
+        "googleaccessid",
+        "awsaccesskeyid",
+    ):
+        return
+    value = value_at(view.data, end)
+    if value is None:
+        return
+    text = view.data[value.start : value.end][:600]
+    least = 6 if is_query else 12
+    if name in ("sig", "signature") and _SIGNED.fullmatch(text) and any(c.isdigit() for c in text):
+        yield Span(value.start, value.end, "signature")
+    elif (
+        "%" in text
+        or looks_random(text, least)
+        or (is_query and name in ("sig", "code") and len(text) > 15)
+    ):
+        yield Span(
+            value.start,
+            value.end,
+            "signature" if name.startswith("sig") else "oauth_code" if is_query else "session",
+        )
+
+
+def element(view: View, start: int, end: int) -> Spans:
+    """`<password>value</password>`, `<entry key="password">value</entry>`."""
+    begin, key = key_at(view, start)
+    if view.data[begin - 1 : begin] not in ("<", ":", '"', "'") or kind_of(key) is None:
+        return
+    closing = "<"
+    if view.data.startswith("<![CDATA[", end):
+        end, closing = end + 9, "]]>"
+    close = view.data.find(closing, end, end + 4096)
+    if (close < 0 and len(view.data) > end + 4096) or (
+        close >= 0 and view.data[close : close + 2] not in ("</", "]]")
+    ):
+        return
+    stop = close if close >= 0 else len(view.data)
+    value = view.data[end:stop].strip()
+    found = is_secret(key, value[:600], quoted=True) if value else None
+    if found:
+        yield Span(end, stop, found)
+
+
+def rejected_input(view: View, start: int, end: int) -> Spans:
+    """Pydantic's `input_value='...'` and FastAPI's `"input": "..."`, whose field is named before them."""
+    place = _LOCATION.search(view.data, max(0, start - 400), start)
+    value = value_at(view.data, end)
+    if place is None or value is None:
+        return
+    found = is_secret(
+        place[1] or place[2], view.data[value.start : value.end][:600], quoted=value.quoted
+    )
+    if found:
+        yield Span(value.start, value.end, found)
+
+
+def flag(view: View, start: int, end: int) -> Spans:
+    """`--password value`, `-password value`, `ENV API_KEY value`."""
+    key = view.data[start:end].split()[-1]
+    if kind_of(key) is None:
+        return
+    value = value_at(view.data, end)
+    if value is None or view.data[value.start : value.start + 2] in ("--", "is"):
+        return
+    found = is_secret(key, view.data[value.start : value.end][:600], quoted=value.quoted)
+    if found:
+        yield Span(value.start, value.end, found)
+
+
+def prose(view: View, start: int, end: int) -> Spans:
+    """`password is hunter2`, `api key 3f9a0c... was revoked`: a remark unless the word looks made."""
+    word = _FIRST_WORD.match(view.low, end, end + 40)
+    if word and word[0] in REMARK:
+        return
+    begin, key = key_at(view, start)
+    kind = kind_of(key)
+    if kind is None or _GRAMMAR_BEFORE.search(view.low, max(0, begin - 24), begin):
+        return
+    value = value_at(view.data, end)
+    if value is None:
+        return
+    text = view.data[value.start : value.end][:600]
+    found = is_secret(key, text, quoted=value.quoted)
+    if not found or (" " in text and value.quoted and kind != "password"):
+        return
+    stated = (
+        view.low[start:end].rstrip().endswith((" is", " was", "=", ":", " of", " identified by"))
+    )
+    if (
+        (kind == "password" and text.isdigit() and len(text) > 4)
+        or looks_random(text, 6 if kind == "password" else 8)
+        or (kind == "password" and (value.quoted or stated))
+    ):
+        yield Span(value.start, value.end, found)

@@ -1,0 +1,121 @@
+"""Credentials in headers: schemes, cookies, and base64 of `user:password`."""
+
+# ruff: noqa: ARG001 - every rule has the same three arguments
+
+from __future__ import annotations
+
+import base64
+import binascii
+import re
+
+from toolfault.redact.spans import Span, Spans, View
+from toolfault.redact.values import (
+    WINDOW,
+    Value,
+    is_remark,
+    is_secret,
+    looks_random,
+    starts_remark,
+    value_at,
+)
+
+_SCHEME = re.compile(
+    r"\s*(?:(?:basic|bearer|token|apikey|api-key|negotiate|ntlm|digest|hmac|hawk|oauth|key|splunk|genie-?key|aws4-hmac-sha256|"
+    r"sharedkey|sharedaccesssignature|goog4-rsa-sha256|bot|jwt|snowflake token)(?:\s+|=|:\s*|%20|\+))"
+)
+_PARAMETERS = ("digest", "hawk", "oauth", "aws4", "goog4", "sharedaccess", "hmac", "snowflake")
+_LINE_ENDS = ("\n", "\r", "'", "\\n", "\\r")
+
+
+def header(view: View, key: str, kind: str, value: Value) -> Spans:
+    """Credentials with their scheme; cookies to the end of the line, for each holds several."""
+    scheme = _SCHEME.match(view.low, value.start, value.start + 60)
+    start = scheme.end() if scheme else value.start
+    end = value.end
+    has_parameters = scheme is not None and scheme[0].strip().startswith(_PARAMETERS)
+    if not value.quoted:
+        many = kind == "cookie" or has_parameters
+        end = _line_end(view.data, start) if many else _word_end(view.data, start)
+    text = view.data[start:end][:600]
+    if end <= start or ("[REDACTED:" in text and not is_secret("token", text, quoted=True)):
+        return
+    if (not has_parameters and "=" not in text and is_remark(text)) or (
+        (not value.quoted or not scheme) and starts_remark(text.split()[0] if text.split() else "")
+    ):
+        return
+    if (
+        kind == "cookie"
+        and not key.lower().endswith("cookie")
+        and not value.quoted
+        and "=" in text.split(";")[0]
+    ):
+        end = _word_end(view.data, start)
+    if (
+        key.lower() in ("auth", "cookies")
+        and not scheme
+        and not value.quoted
+        and not looks_random(text, 6)
+    ):
+        return
+    yield Span(start, end, kind)
+
+
+def _line_end(data: str, at: int) -> int:
+    """The end of a header's line; a longer one is hidden to the end of the window."""
+    end = min(len(data), at + WINDOW)
+    for mark in _LINE_ENDS:
+        found = data.find(mark, at, end)
+        end = found if found >= 0 else end
+    return end
+
+
+def _word_end(data: str, at: int) -> int:
+    value = value_at(data, at)
+    return value.end if value else at
+
+
+def bearer(view: View, start: int, end: int) -> Spans:
+    """`Bearer value` outside a header; "Bearer authentication failed" is a remark."""
+    at = end
+    text = view.data[at : at + 600].split(None, 1)[0] if view.data[at : at + 600].split() else ""
+    found = re.compile(r"[A-Za-z0-9._~+/|%*:-]+={0,2}").match(view.data, at)
+    if (
+        not found
+        or view.data[found.end() : found.end() + 1].isalnum()
+        or starts_remark(text)
+        or len(found[0]) < 6
+    ):
+        return
+    if looks_random(found[0][:600], 6) or len(found[0]) >= 16 or "." in found[0][:-1]:
+        yield Span(at, found.end(), "bearer")
+
+
+def basic(view: View, start: int, end: int) -> Spans:
+    """`Basic` with base64 of `user:password`."""
+    found = re.compile(r"[A-Za-z0-9+/_-]+(?:=|%3[dD]){0,2}").match(view.data, end)
+    if not found:
+        return
+    decoded = decode_base64(found[0][:2048].replace("%3D", "=").replace("%3d", "="))
+    if decoded and ":" in decoded:
+        yield Span(end, found.end(), "basic_auth")
+
+
+def decode_base64(text: str) -> str | None:
+    """The printable ASCII text that `text` encodes, or None."""
+    text = text.rstrip("=").replace("-", "+").replace("_", "/")
+    text = text[: len(text) // 4 * 4] if len(text) % 4 == 1 else text + "=" * (-len(text) % 4)
+    try:
+        head = base64.b64decode(text[:12] if len(text) > 12 else text)
+        if not head.isascii() or not _is_printable(head.decode("ascii")):
+            return None
+        decoded = base64.b64decode(text)
+    except (binascii.Error, ValueError):
+        return None
+    shown = decoded.decode("latin-1")
+    return (
+        shown if sum(c.isprintable() or c in "\r\n\t" for c in shown) >= len(shown) * 0.95 else None
+    )
+
+
+def _is_printable(text: str) -> bool:
+    return all(c.isprintable() or c in "\r\n\t" for c in text)

@@ -1,0 +1,219 @@
+"""Who and where: credentials before an `@`, e-mail, cards, internal addresses and hosts, users in paths."""
+
+# ruff: noqa: ARG001 - every rule has the same three arguments
+
+from __future__ import annotations
+
+import re
+import string
+
+from toolfault.redact import hosts
+from toolfault.redact.spans import Span, Spans, View, run_start, words
+from toolfault.redact.values import starts_remark
+
+_NAME_CHARACTERS = string.ascii_letters + string.digits + "_.-"
+_BREAK = re.compile(r"[\s\"'<>`]")
+_BARE_USERINFO = re.compile(r"[\w.%+-]{1,64}:[^\s\"'<>@/:=]{1,200}\Z")
+_HOST_AFTER = re.compile(r"(?:tcp|unix)?\(|[A-Za-z0-9][A-Za-z0-9.-]{1,200}(?::\d{2,5}|/)")
+_LOCAL_CHARACTERS = (
+    string.ascii_letters + string.digits + "._%+'!#$&*-^~" + "".join(map(chr, range(0x80, 0x100)))
+)
+_DOMAIN = re.compile(r"@(?:[a-z0-9\x80-\xff-]{1,63}\.){1,5}[a-z\x80-\xff]{2,24}")
+_NO_DOMAIN = words("py js ts service whl tgz git next")
+_LAST_GROUP = re.compile(r"(?:\xc2\xa0|[ .+_-])[0-9]+\Z")
+_MORE_DIGITS = re.compile(r"\w|\.\d", re.ASCII)
+_VERSION_BEFORE = re.compile(r"(?:version|release|ver\.?|build)[ :=/]*\Z")
+_NAME_AFTER = re.compile(r"[A-Za-z0-9_.-]*")
+_NETWORK = re.compile(
+    r"(?:https?|wss?|tcp|udp|tls|ssl|rediss?|postgres(?:ql)?|mysql|mariadb|sqlserver|oracle|mongodb|amqps?|kafka|nats|grpcs?|ldaps?|s?ftp|ssh|smtps?|"
+    r"imaps?|memcached|etcd|bolt|neo4j|clickhouse|mqtts?|pymysql|psycopg2?|asyncpg|aiomysql|plaintext|sasl_ssl|sasl_plaintext|consul|zookeeper|thrift|socks[45]h?|smb|cifs|nfs|afp|rtsp|telnet|rsync|s?irc)\Z"
+)
+_USERINFO = re.compile(r"[^\s/@\"'<>]{1,300}@")
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")
+_USER = re.compile(r"[^\\/:*?\"'<>|\r\n\t ,;)\]}]+(?:(?: [A-Z][A-Za-z]{0,20}){1,2}(?=[\\/]))?")
+_SHARED = words("public default shared all defaultuser0 linuxbrew")
+
+
+def at_sign(view: View, start: int, end: int) -> Spans:
+    """What stands before an `@`: a URL's user and password, the same without a scheme, or an e-mail's name."""
+    before = view.data[max(0, start - 300) : start]
+    scheme = before.rfind("://")
+    text = before[scheme + 3 :] if scheme >= 0 else before
+    if scheme >= 0 and not _BREAK.search(text):
+        if _is_userinfo(text):
+            yield Span(start - len(text), start, "credentials")
+        if not re.search(r"[/?#]", text):
+            return
+    bare = _BARE_USERINFO.search(before)
+    if bare and _is_host(view.data[end : end + 254]):
+        yield Span(start - len(bare[0]), start, "credentials")
+    yield from _email(view, start)
+
+
+def _is_host(text: str) -> bool:
+    found = _HOST_AFTER.match(text)
+    return (
+        found is not None
+        and not text.startswith("sha256")
+        and not re.match(r"v?\d+(?:\.\d+)*/", found[0])
+    )
+
+
+def _is_userinfo(text: str) -> bool:
+    """Whether `text`, between `://` and `@`, is user and password; a password may hold `/`, `#` and `@`."""
+    user, colon, password = text.partition(":")
+    if re.search(r"[/?#]", user) or text in ("", "git", "...", "user", "hg", "svn"):
+        return False
+    if not colon:
+        return "@" not in user
+    return not re.match(r"\d{1,5}(?:[/?#]|\Z)", password) and not (
+        "@" in password and "?" in password
+    )
+
+
+def _email(view: View, start: int) -> Spans:
+    domain = _DOMAIN.match(view.low, start, start + 320)
+    if not domain:
+        return
+    begin = run_start(view.data, start, 64, _LOCAL_CHARACTERS)
+    local = re.split(r"['&]", view.data[begin:start])[-1].lstrip(".%+!#$*^~")
+    if local and local != "git" and domain[0].rsplit(".", 1)[-1] not in _NO_DOMAIN:
+        yield Span(start - len(local), domain.end(), "email")
+
+
+def card(view: View, start: int, end: int) -> Spans:
+    """A card number standing alone: no digit, letter or dot touches it."""
+    if re.match(r"[\w.-]", view.data[start - 1 : start], re.ASCII):
+        return
+    text = view.data[start:end]
+    for groups in (text, _LAST_GROUP.sub("", text)):
+        stop = start + len(groups)
+        alone = stop < end or not re.match(r"\w|[.-]\w", view.data[stop : stop + 2], re.ASCII)
+        if alone and hosts.is_card(groups):
+            yield Span(start, stop, "card")
+            return
+
+
+def address_v4(view: View, start: int, end: int) -> Spans:
+    """A private IPv4 address that is not part of a version."""
+    if not hosts.is_private_v4(view.data[start:end]) or _MORE_DIGITS.match(view.data, end):
+        return
+    if view.data[start - 1 : start] != "." and not _VERSION_BEFORE.search(
+        view.low, max(0, start - 9), start
+    ):
+        yield Span(start, end, "ip")
+
+
+def address_v6(view: View, start: int, end: int) -> Spans:
+    """A unique local or link-local IPv6 address, with its zone."""
+    if re.search(r"[\w:]\Z", view.data[max(0, start - 1) : start]):
+        return
+    text = (
+        view.data[start:end].rstrip(":.")
+        if not view.data[start:end].endswith("::")
+        else view.data[start:end]
+    )
+    if hosts.is_private_v6(text):
+        zone = re.compile(r"(?:%|%25)[A-Za-z][A-Za-z0-9]{1,15}").match(view.data, start + len(text))
+        yield Span(start, zone.end() if zone else start + len(text), "ip")
+
+
+def host(view: View, start: int, end: int) -> Spans:
+    """A dotted name around a label such as `internal` or `corp`."""
+    begin = run_start(view.data, start, 200, _NAME_CHARACTERS)
+    after = _NAME_AFTER.match(view.data, end, end + 100)
+    stop = begin + len(view.data[begin : after.end() if after else end].rstrip(".-"))
+    name = view.data[begin:stop]
+    offset = len(name) - len(name.lstrip(".-_"))
+    if (
+        name.startswith(".")
+        or view.data[stop : stop + 1] == "("
+        or not hosts.is_internal_name(name.lower())
+    ):
+        return
+    if any(c.isupper() for c in name) and any(c.islower() for c in name) and "_" in name:
+        return
+    yield Span(begin + offset, stop, "host")
+
+
+def named_host(view: View, start: int, end: int) -> Spans:
+    """A name where a host is certainly meant: after `host=`, `could not translate host name`, `://`."""
+    user = (
+        _USERINFO.match(view.data, end, end + 300) if view.data.startswith("://", start) else None
+    )
+    end = user.end() if user else end
+    name = _NAME.match(view.data, end, end + 254)
+    if not name:
+        return
+    text = name[0].rstrip(".-_")
+    if view.data.startswith("://", start) and not _NETWORK.search(
+        view.low, max(0, start - 24), start
+    ):
+        return
+    quoted = view.data[end - 1 : end] in ('"', "'", "`")
+    said = (
+        view.low[start:end]
+        .rstrip("\"'` ")
+        .endswith(("host", "name", "address", "lookup", "resolve"))
+    )
+    if said and not quoted and not re.search(r"[\d.-]", text):
+        return
+    if view.low.startswith("host ", start) and not quoted and not re.search(r"\d", text):
+        return
+    if starts_remark(text) or text.lower() in (
+        "localhost",
+        "nginx",
+        "unreachable",
+        "not",
+        "unknown",
+        "down",
+        "apache",
+        "cloudflare",
+        "gunicorn",
+        "uvicorn",
+    ):
+        return
+    if hosts.is_internal_host(text):
+        yield Span(end, end + len(text), "host")
+
+
+def port_host(view: View, start: int, end: int) -> Spans:
+    """`redis-main:6379`: a single label before a well-known port."""
+    colon = view.data.rfind(":", start, end)
+    begin = run_start(view.data, colon, 200, _NAME_CHARACTERS)
+    name = view.data[begin:colon]
+    if (
+        name
+        and not name[:1].isdigit()
+        and view.data[begin - 1 : begin] != "@"
+        and hosts.is_internal_host(name)
+    ):
+        yield Span(begin, colon, "host")
+
+
+def home(view: View, start: int, end: int) -> Spans:
+    """The user's name in a path below a home folder."""
+    before = view.low[max(0, start - 8) : start]
+    if re.search(r"[\w.-]\Z", before) and not re.search(
+        r"(?:/var|/export|/mnt/[a-z]|/usr|/nfs|/net|/srv|/data|\A[a-z])\Z", before
+    ):
+        return
+    if re.search(r"(?:get|post|put|patch|delete|head|route|path)[ :'\"]{1,3}\Z", before):
+        return
+    name = _USER.match(view.data, end, end + 64)
+    if name and name[0].lower().rstrip(".") not in _SHARED and "[REDACTED" not in name[0]:
+        yield Span(end, name.end(), "user")
+
+
+def tilde_home(view: View, start: int, end: int) -> Spans:
+    """`~alice/x`."""
+    name = re.compile(r"[A-Za-z_][\w.-]{1,31}(?=/)").match(view.data, end - 1)
+    if name:
+        yield Span(end - 1, name.end(), "user")
+
+
+def windows_home(view: View, start: int, end: int) -> Spans:
+    r"""The same under `C:\Users\` with one or more backslashes."""
+    name = _USER.match(view.data, end, end + 64)
+    if name and name[0].lower() not in _SHARED and "[REDACTED" not in name[0]:
+        yield Span(end, name.end(), "user")

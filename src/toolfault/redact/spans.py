@@ -1,0 +1,35 @@
+"""What a rule reads and yields."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+
+class Span(NamedTuple):
+    """Characters to hide, and the class to print instead."""
+
+    start: int
+    end: int
+    kind: str
+
+
+class View(NamedTuple):
+    """The text as one character per byte, and the same in lower case."""
+
+    data: str
+    low: str
+
+
+Spans = Iterator[Span]
+
+
+def run_start(data: str, at: int, least: int, characters: str) -> int:
+    """Where the run of `characters` before `at` begins, at most `least` back."""
+    left = max(0, at - least)
+    return left + len(data[left:at].rstrip(characters))
+
+
+def words(text: str) -> frozenset[str]:
+    """A set written as a line of words."""
+    return frozenset(text.split())
