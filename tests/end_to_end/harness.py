@@ -2,6 +2,7 @@
 
 import json
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -23,17 +24,17 @@ def environment(**more):
 
 
 @contextmanager
-def running(*arguments, **settings):
-    """`toolfault up` on free ports; gives its addresses, ends it by SIGTERM."""
+def running(*arguments, ended_by=signal.SIGTERM, **settings):
+    """`toolfault up` on free ports; gives its addresses, ends it by a signal and expects 0."""
     command = [sys.executable, "-m", "toolfault.cli", "up", "--json", "--grpc-port", "0"]
-    command += ["--http-port", "0", "--web-port", "0", *arguments]
+    command += ["--http-port", "0", "--web-port", "0", *map(str, arguments)]
     with subprocess.Popen(
         command, stdout=subprocess.PIPE, text=True, env=environment(**settings)
     ) as process:
         try:
             yield json.loads(process.stdout.readline())
         finally:
-            process.terminate()
+            process.send_signal(ended_by)
             code = process.wait(30)
     assert code == 0
 
