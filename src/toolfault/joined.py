@@ -31,7 +31,7 @@ class JoinedCall(Call):
         **options: those of `Call`.
     """
 
-    __slots__ = ("_ended", "_late", "_lent", "_mode", "guarded")
+    __slots__ = ("_ended", "_entered", "_late", "_lent", "_mode", "guarded")
 
     def __init__(
         self,
@@ -46,7 +46,7 @@ class JoinedCall(Call):
         self.guarded = False  # a guard inside has driven it; its word stands
         self._mode = span_mode
         self._late = late
-        self._lent = False
+        self._lent = self._entered = False
         self._ended: tuple[Outcome, Ending | None] | None = None
 
     def start(self) -> None:
@@ -59,10 +59,12 @@ class JoinedCall(Call):
         """Make it the current call; it already is where it was borrowed."""
         if not self._lent:
             super().enter()
+            self._entered = True
 
     def leave(self) -> None:
         """Undo `enter`, as far as the framework has brought us back to the same context."""
-        if not self._lent:
+        if self._entered and not self._lent:
+            self._entered = False
             with suppress(ValueError):
                 super().leave()
 
@@ -100,10 +102,24 @@ class JoinedCall(Call):
         """How it ended, as far as is known."""
         return self._ended[0] if self._ended else None
 
+    @property
+    def failed_last(self) -> bool:
+        """Whether its last attempt failed, or nothing ran."""
+        return self._ended is not None and self._ended[1] is not None
+
+    def adopt(self) -> None:
+        """Take the framework's span, which it has opened since; of several the last counts."""
+        if not self._late or self._unheard or self._mode == "always":
+            return
+        if (found := self._framework_span()) is not None:
+            if self.span is spans.NOWHERE:
+                self.start_ns = spans.start_of(found.span, self.start_ns)
+            self.span = found
+
     def close(self) -> None:
         """Report how it ended; without an end it was cancelled."""
         if self._ended is not None or not self._finished:
-            self._find_span()
+            self._settle_span()
             outcome, ending = self._ended or (Outcome.CANCELLED, None)
             super()._finish(outcome, ending)
         self.leave()
@@ -123,19 +139,16 @@ class JoinedCall(Call):
             return spans.open_own(self.tool.name, self._identity(), self.start_ns)
         return self._framework_span() or spans.NOWHERE
 
+    def _settle_span(self) -> None:
+        if not self._late or self._unheard or self.span is not spans.NOWHERE:
+            return
+        self.adopt()
+        if self.span is spans.NOWHERE and self._mode != "never":
+            self.span = spans.open_own(self.tool.name, self._identity(), self.start_ns)
+
     def _framework_span(self) -> spans.CallSpan | None:
         outer = current.current_call()
         return spans.adopt(self.tool.name, outer.span if outer else None)
-
-    def _find_span(self) -> None:
-        if not self._late or self._unheard or self.span is not spans.NOWHERE:
-            return
-        found = None if self._mode == "always" else self._framework_span()
-        if found is None and self._mode != "never":
-            found = spans.open_own(self.tool.name, self._identity(), self.start_ns)
-        if found is not None:
-            self.span = found
-            self.start_ns = spans.start_of(found.span, self.start_ns)
 
     def _finish(self, outcome: Outcome, ending: Ending | None = None) -> None:
         # Kept until the hook closes the call: a framework may run the body again.

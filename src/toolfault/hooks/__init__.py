@@ -17,8 +17,6 @@ _FRAMEWORKS = {
     "google.adk": "adk",
     "pydantic_ai": "pydantic_ai",
     "strands": "strands",
-    "mcp.server.mcpserver": "mcp",
-    "fastmcp": "fastmcp",
 }
 
 

@@ -168,30 +168,54 @@ class Observer:
         return self._open.get(key) if keep else self._open.pop(key, None)
 
     @never_raises
-    def ok(self, call: JoinedCall | None, result: Any) -> Envelope | None:
-        """The tool returned; an error may be in what it returned."""
+    def ok(self, call: JoinedCall | None, result: Any, *, close: bool = True) -> Envelope | None:
+        """The tool returned; an error may be in what it returned.
+
+        Args:
+            call: the open call.
+            result: what it returned, as its author would see it.
+            close: report it now; else the framework may yet repeat it, and `close` ends it.
+        """
         if call is None:
             return None
-        if _guard_decided(call):
-            call.close()
+        if not _guard_decided(call):
+            error = returned.error_in(result, call.tool.name)
+            if error is None:
+                call.succeeded()
+            else:
+                _conclude(call, error)
+        if close:
+            self.close(call)
+        if not self.act or call.guarded or returned.is_envelope(result):
             return None
-        error = returned.error_in(result, call.tool.name)
-        if error is not None:
-            answer = self._ended(call, error)
-            return answer if self.act and not returned.is_envelope(result) else None
-        call.succeeded()
-        call.close()
-        return envelope.success(result) if self.act and not returned.is_envelope(result) else None
+        return call.answer if call.failed_last else envelope.success(result)
 
     @never_raises
-    def failed(self, call: JoinedCall | None, error: BaseException) -> Envelope | None:
+    def failed(
+        self, call: JoinedCall | None, error: BaseException, *, close: bool = True
+    ) -> Envelope | None:
         """The tool raised, or was cancelled."""
         if call is None:
             return None
-        if _guard_decided(call):
-            call.close()
-            return call.answer if self.act else None
-        return self._ended(call, error)
+        if call.outcome is None:  # else a guard inside, or `attempt`, has concluded it
+            _conclude(call, error)
+        if close:
+            self.close(call)
+        return call.answer if self.act else None
+
+    @never_raises
+    def close(self, call: JoinedCall | None) -> None:
+        """Report how the call ended."""
+        if call is None:
+            return
+        call.close()
+        error = call.error if call.failed_last and not call.guarded else None
+        if error is not None and error.reason in _EVENTS:
+            told: Attributes = {
+                c.TOOL_NAME: call.tool.name,
+                c.REFERENCE_ID: call.current.reference_id,
+            }
+            report.send(_EVENTS[error.reason], told, call.span)
 
     @never_raises
     def turned_away(self, call: JoinedCall | None, error: ToolError) -> Envelope | None:
@@ -242,14 +266,14 @@ class Observer:
             except control_flow:
                 raise
             except Exception as error:
-                wait = self._wait(call, error)
+                wait = self.wait(call, error)
                 if wait is None:
                     raise
             await asyncio.sleep(wait)
 
     @never_raises
-    def _wait(self, call: JoinedCall | None, error: BaseException) -> float | None:
-        """Seconds until the next attempt; None when the call is over, one way or the other."""
+    def wait(self, call: JoinedCall | None, error: BaseException) -> float | None:
+        """Seconds until the next attempt of an acting hook; None when there is none."""
         if call is None or not self.act or call.guarded or self._max_attempts == 1:
             return None
         wait = call.failed(error)
@@ -257,29 +281,20 @@ class Observer:
             call.begin()
         return wait
 
-    def _ended(self, call: JoinedCall, error: BaseException) -> Envelope | None:
-        """Conclude a call that failed; the answer for the model where we act."""
-        if call.outcome is None:  # else `attempt` has concluded it
-            call.max_attempts = 1
-            try:
-                call.failed(error)
-            except BaseException as again:
-                if again is not error:  # a cancellation, which the framework raises itself
-                    raise
-        call.close()
-        if call.error is not None and call.error.reason in _EVENTS:
-            told: Attributes = {
-                c.TOOL_NAME: call.tool.name,
-                c.REFERENCE_ID: call.current.reference_id,
-            }
-            report.send(_EVENTS[call.error.reason], told, call.span)
-        return call.answer if self.act else None
-
 
 _EVENTS = {
     taxonomy.UNMAPPED_FAILURE: c.BACKSTOP_REACHED,
     taxonomy.GENERIC_ERROR: c.GENERIC_ERROR,
 }
+
+
+def _conclude(call: JoinedCall, error: BaseException) -> None:
+    call.max_attempts = 1
+    try:
+        call.failed(error)
+    except BaseException as again:
+        if again is not error:  # a cancellation, which the framework raises itself
+            raise
 
 
 def _guard_decided(call: JoinedCall) -> bool:
