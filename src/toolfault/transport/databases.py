@@ -96,7 +96,6 @@ _SQL: dict[str, Rule] = {
     "psycopg.Error": _psycopg,
     "psycopg.OperationalError": _psycopg_connection,
     "psycopg.errors.ConnectionTimeout": NEVER_SENT,
-    "psycopg_pool.PoolTimeout": POOL_EXHAUSTED,
     "sqlalchemy.exc.TimeoutError": POOL_EXHAUSTED,
 }
 
