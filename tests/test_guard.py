@@ -347,6 +347,11 @@ class TestRetries:
         self.failing(ToolFailure("t", "busy", transient=True, retry_after=7))()
         assert waits == [7]
 
+    def test_a_wait_of_more_than_thirty_seconds_is_left_to_the_model(self, waits):
+        answer = self.failing(ToolFailure("t", "busy", transient=True, retry_after=31))()
+        assert_envelope(answer, action="retry_later", retry_after=31)
+        assert waits == []
+
     def test_a_permanent_failure_and_a_refusal_are_not_repeated(self, waits):
         assert self.failing(ToolFailure("t", "gone", code="NOT_FOUND"))()["status"] == "error"
         assert self.failing(ToolRefusal("t", "taken", "Taken."))()["status"] == "declined"

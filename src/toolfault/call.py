@@ -197,6 +197,8 @@ class Call:
         ):
             return None
         wait = retry.backoff(len(self.attempts), error.retry_after)
+        if wait > retry.LONGEST_WAIT:
+            return None  # the model can go on with something else meanwhile
         if (run := self._run) is not None:
             if not run.may_retry(tool.name) or wait >= run.remaining():
                 return None

@@ -8,7 +8,8 @@ from toolfault.errors import ToolError
 from toolfault.taxonomy import Code, Outcome
 
 MAX_TOOL_ATTEMPTS = 12  # retries one tool may use in a run
-_BASE, _CAP = 0.5, 30.0  # s
+LONGEST_WAIT = 30.0  # s; a conversation is not kept waiting longer out of its model's sight
+_BASE = 0.5  # s
 _REPEATABLE = frozenset({Code.UNAVAILABLE, Code.RATE_LIMITED})
 
 
@@ -32,6 +33,6 @@ def backoff(attempt: int, retry_after: float | None = None) -> float:
     Half of an exponential step plus up to as much again, so that callers spread; never less
     than `retry_after`.
     """
-    step = min(_BASE * 2.0 ** min(attempt - 1, 16), _CAP)
+    step = min(_BASE * 2.0 ** min(attempt - 1, 16), LONGEST_WAIT)
     jittered = step / 2 + random.uniform(0, step / 2)  # noqa: S311 - spreads load, guards nothing
     return max(jittered, retry_after or 0.0)
