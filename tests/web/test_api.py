@@ -64,6 +64,17 @@ async def test_unknown_routes_and_wrong_values_are_problem_details(web):
     assert response.json()["status"] == 404
 
 
+async def test_a_wrong_method_is_told_the_right_ones(web):
+    response = await web.delete("/api/v1/errors")
+    assert (response.status_code, response.headers["allow"]) == (405, "GET")
+
+
+async def test_the_api_asks_for_a_token_only_where_one_is_needed(browse):
+    for is_open, asks in ((True, False), (False, True)):
+        document = (await browse(is_open=is_open).get("/api/openapi.json")).json()
+        assert ("security" in document["paths"]["/api/v1/errors"]["get"]) is asks
+
+
 async def test_the_api_describes_itself(web):
     document = (await web.get("/api/openapi.json")).json()
     answers = document["paths"]["/api/v1/references/{ref}"]["get"]["responses"]

@@ -46,7 +46,7 @@ PROBLEMS: dict[int | str, dict[str, Any]] = {
         (503, "The database does not answer."),
     )
 }
-router = APIRouter(prefix="/api/v1", dependencies=[TOKEN])
+router = APIRouter(prefix="/api/v1")
 operation = APIRouter(include_in_schema=False)
 
 

@@ -80,7 +80,7 @@ def make_app(
         links=links or Links(),
         retention_days=retention_days,
     )
-    _add_routes(app)
+    _add_routes(app, is_open=is_open)
     _add_handlers(app)
     return Guard(app, is_open=is_open, base_url=base_url)
 
@@ -97,9 +97,10 @@ def _lifespan(
     return lifespan
 
 
-def _add_routes(app: FastAPI) -> None:
-    app.include_router(api.router)
-    app.include_router(api_lists.router)
+def _add_routes(app: FastAPI, *, is_open: bool) -> None:
+    named = [] if is_open else [api.TOKEN]
+    app.include_router(api.router, dependencies=named)
+    app.include_router(api_lists.router, dependencies=named)
     app.include_router(api.operation)
     app.include_router(pages.router)
     app.include_router(pages_lists.router)
@@ -129,7 +130,9 @@ async def _refused(request: Request, problem: Exception) -> Response:
 
 async def _not_routed(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)  # noqa: S101 - as above
-    return _answer(request, ProblemError(error.status_code, str(error.detail)))
+    answer = _answer(request, ProblemError(error.status_code, str(error.detail)))
+    answer.headers.update(error.headers or {})  # Allow, where the method is the mistake
+    return answer
 
 
 async def _not_valid(request: Request, error: Exception) -> Response:
