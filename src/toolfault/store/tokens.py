@@ -10,7 +10,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, NamedTuple
 from uuid import UUID, uuid4
 
-from toolfault.store.queries.base import columns, fetch, statement
+from toolfault.store.queries.base import columns, execute, fetch, scalar, statement
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -47,13 +47,15 @@ class Token(NamedTuple):
 
 _CREATE = statement(
     "INSERT INTO api_token (created_at, id, name, secret, roles, services)",
-    "VALUES (:now, :id, :name, :secret, :roles, CAST(:services AS text[]))",
+    "VALUES (%(now)s, %(id)s, %(name)s, %(secret)s, %(roles)s, CAST(%(services)s AS text[]))",
 )
 _LIST = statement("SELECT", columns(Token), "FROM api_token ORDER BY created_at, id")
 _BY_ID = statement(
-    "SELECT secret,", columns(Token), "FROM api_token WHERE id = :id AND revoked_at IS NULL"
+    "SELECT secret,", columns(Token), "FROM api_token WHERE id = %(id)s AND revoked_at IS NULL"
 )
-_REVOKE = statement("UPDATE api_token SET revoked_at = :now WHERE id = :id AND revoked_at IS NULL")
+_REVOKE = statement(
+    "UPDATE api_token SET revoked_at = %(now)s WHERE id = %(id)s AND revoked_at IS NULL"
+)
 _ANY = statement("SELECT EXISTS (SELECT 1 FROM api_token WHERE revoked_at IS NULL)")
 
 
@@ -79,7 +81,7 @@ def create_token(
     secret = f"{_PREFIX}_{token.id.hex}_{secrets.token_urlsafe(_SECRET_BYTES)}"
     with engine.begin() as conn:
         values = {"now": token.created_at, "id": token.id, "name": name, "secret": _hash(secret)}
-        conn.execute(_CREATE, {**values, "roles": token.roles, "services": token.services})
+        execute(conn, _CREATE, **values, roles=token.roles, services=token.services)
     return token, secret
 
 
@@ -92,7 +94,7 @@ def list_tokens(engine: Engine) -> list[Token]:
 def revoke_token(engine: Engine, id_: UUID) -> bool:
     """Ends a token now; False when there is no valid one under that id."""
     with engine.begin() as conn:
-        return conn.execute(_REVOKE, {"id": id_, "now": datetime.now(UTC)}).rowcount > 0
+        return execute(conn, _REVOKE, id=id_, now=datetime.now(UTC)).rowcount > 0
 
 
 def verify_token(engine: Engine, secret: str) -> Token | None:
@@ -105,7 +107,7 @@ def verify_token(engine: Engine, secret: str) -> Token | None:
 def has_tokens(engine: Engine) -> bool:
     """Whether any valid token exists."""
     with engine.connect() as conn:
-        return bool(conn.execute(_ANY).scalar_one())
+        return bool(scalar(conn, _ANY))
 
 
 def _stored(engine: Engine, secret: str) -> tuple[bytes, Token | None]:
@@ -118,7 +120,7 @@ def _stored(engine: Engine, secret: str) -> tuple[bytes, Token | None]:
     except ValueError:
         return _NO_HASH, None
     with engine.connect() as conn:
-        found = conn.execute(_BY_ID, {"id": id_}).first()
+        found = execute(conn, _BY_ID, id=id_).fetchone()
     return (found[0], Token(*found[1:])) if found else (_NO_HASH, None)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import psycopg
 from fastapi import APIRouter, Depends, Response
 from fastapi.security import HTTPBearer
 from sqlalchemy.exc import SQLAlchemyError
@@ -85,7 +86,7 @@ def _store_trouble(ctx: Context) -> str | None:
     try:
         with ctx.engine.connect() as conn:
             ping(conn)
-    except SQLAlchemyError:
+    except (SQLAlchemyError, psycopg.Error):
         return "The database does not answer."
     return None
 

@@ -7,9 +7,10 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import psycopg
 from fastapi import FastAPI
 from fastapi.exceptions import RequestValidationError
-from sqlalchemy.exc import DataError, OperationalError
+from sqlalchemy.exc import OperationalError
 from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 from starlette.exceptions import HTTPException
 from starlette.staticfiles import StaticFiles
@@ -111,9 +112,10 @@ def _add_handlers(app: FastAPI) -> None:
     app.add_exception_handler(ProblemError, _refused)
     app.add_exception_handler(HTTPException, _not_routed)
     app.add_exception_handler(RequestValidationError, _not_valid)
+    app.add_exception_handler(psycopg.OperationalError, _store_away)
     app.add_exception_handler(OperationalError, _store_away)
     app.add_exception_handler(PoolTimeoutError, _store_away)
-    app.add_exception_handler(DataError, _not_storable)
+    app.add_exception_handler(psycopg.DataError, _not_storable)
     app.add_exception_handler(Exception, _fault)
 
 

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from datetime import date
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, cast
 
-from sqlalchemy import create_engine, text
+from sqlalchemy import create_engine
 
 from toolfault.store.models import UNDATED
 
 if TYPE_CHECKING:
     from collections.abc import Collection
 
-    from sqlalchemy import Connection, Engine, TextClause
+    import psycopg
+    from sqlalchemy import Connection, Engine
 
 #: Services a token may see; None is all of them.
 Scope = frozenset[str] | None
@@ -41,9 +42,21 @@ def open_engine(url: str, *, connections: int = 8) -> Engine:
     )
 
 
-def statement(*parts: str) -> TextClause:
+def statement(*parts: str) -> str:
     """A statement put together from constant parts; values are always bound, never pasted."""
-    return text(" ".join(parts))
+    return " ".join(parts)
+
+
+def execute(conn: Connection, stmt: str, **values: Any) -> psycopg.Cursor[tuple[Any, ...]]:
+    """Runs a statement on the driver's own connection: the engine's results cost twice the time."""
+    driver = cast("psycopg.Connection[tuple[Any, ...]]", conn.connection.driver_connection)
+    return driver.execute(cast("Any", stmt), values)
+
+
+def scalar(conn: Connection, stmt: str, **values: Any) -> Any:
+    """The one value a statement gives, or None without a row."""
+    row = execute(conn, stmt, **values).fetchone()
+    return row[0] if row else None
 
 
 def columns(row: type[NamedTuple], alias: str = "") -> str:
@@ -51,26 +64,26 @@ def columns(row: type[NamedTuple], alias: str = "") -> str:
     return ", ".join(f"{alias}{field}" for field in row._fields)
 
 
-def fetch(conn: Connection, row: type[Row], stmt: TextClause, **values: Any) -> list[Row]:
+def fetch(conn: Connection, row: type[Row], stmt: str, **values: Any) -> list[Row]:
     """All rows of a statement, frozen."""
-    return [row(*record) for record in conn.execute(stmt, values)]
+    return [row(*record) for record in execute(conn, stmt, **values)]
 
 
 def in_scope(column: str = "service") -> str:
     """The condition that hides what a token may not see."""
-    return f"(CAST(:scope AS text[]) IS NULL OR {column} = ANY(CAST(:scope AS text[])))"
+    return f"(CAST(%(scope)s AS text[]) IS NULL OR {column} = ANY(CAST(%(scope)s AS text[])))"
 
 
 def scope_value(scope: Scope) -> list[str] | None:
-    """A scope as the value of `:scope`."""
+    """A scope as the value of `scope`."""
     return None if scope is None else sorted(scope)
 
 
 def ping(conn: Connection) -> None:
     """Raises if the store does not answer."""
-    conn.execute(text("SELECT 1"))
+    execute(conn, "SELECT 1")
 
 
 def chosen(column: str, name: str, values: Collection[str]) -> str:
     """The condition for a filter with any number of values; no values, no condition."""
-    return f"{column} = ANY(CAST(:{name} AS text[]))" if values else "TRUE"
+    return f"{column} = ANY(CAST(%({name})s AS text[]))" if values else "TRUE"

@@ -99,19 +99,19 @@ _GROUP = (
 _WITH_LAST_HOUR = (
     "SELECT fingerprint, first_seen, last_seen, calls, (SELECT count(*) FROM (",
     "SELECT 1 FROM tool_call WHERE tool_call.fingerprint = found.fingerprint",
-    "AND started_at > CAST(:now AS timestamptz) - interval '1 hour'",
-    "AND received_at > CAST(:now AS timestamptz) - interval '1 hour' LIMIT 10000) AS recent),",
+    "AND started_at > CAST(%(now)s AS timestamptz) - interval '1 hour'",
+    "AND received_at > CAST(%(now)s AS timestamptz) - interval '1 hour' LIMIT 10000) AS recent),",
     "status, status_at, service, environment, tool, code, reason, exception_type, frame, sample_reference_id,",
     "versions FROM (",
 )
-_ONE = statement(*_WITH_LAST_HOUR, *_GROUP, "AND g.fingerprint = :fingerprint) AS found")
+_ONE = statement(*_WITH_LAST_HOUR, *_GROUP, "AND g.fingerprint = %(fingerprint)s) AS found")
 _HOURS = statement(
     "SELECT hour, sum(calls)::bigint FROM error_group_tally",
-    "WHERE fingerprint = :fingerprint AND hour >= :since GROUP BY hour ORDER BY hour",
+    "WHERE fingerprint = %(fingerprint)s AND hour >= %(since)s GROUP BY hour ORDER BY hour",
 )
 _SAMPLE = (
-    "SELECT :why AS why, started_at, reference_id, attempts, effect, version, conversation_id, trace_id",
-    "FROM tool_call WHERE fingerprint = :fingerprint AND reference_id IS NOT NULL",
+    "SELECT %(why)s AS why, started_at, reference_id, attempts, effect, version, conversation_id, trace_id",
+    "FROM tool_call WHERE fingerprint = %(fingerprint)s AND reference_id IS NOT NULL",
 )
 _SAMPLES = {
     "newest": statement(*_SAMPLE, "ORDER BY received_at DESC LIMIT 1"),
@@ -128,16 +128,16 @@ _AFFECTED = statement(
     "SELECT conversation_id, max(agent), count(*),",
     "count(*) FILTER (WHERE effect <> 'none'), max(started_at) FROM (",
     "SELECT conversation_id, agent, effect, started_at FROM tool_call",
-    "WHERE fingerprint = :fingerprint AND conversation_id IS NOT NULL",
+    "WHERE fingerprint = %(fingerprint)s AND conversation_id IS NOT NULL",
     "ORDER BY received_at DESC LIMIT 10000) AS newest",
-    "GROUP BY conversation_id ORDER BY 4 DESC, 5 DESC LIMIT :most",
+    "GROUP BY conversation_id ORDER BY 4 DESC, 5 DESC LIMIT %(most)s",
 )
 _IMPACT = statement(
     "SELECT count(*), count(DISTINCT conversation_id), count(*) FILTER (WHERE effect <> 'none'),",
     "count(*) FILTER (WHERE effect = 'none'), min(outcome),",
     "coalesce(array_agg(DISTINCT environment), '{}'), (array_agg(version ORDER BY started_at))[1] FROM (",
     "SELECT conversation_id, effect, outcome, environment, version, started_at FROM tool_call",
-    "WHERE fingerprint = :fingerprint ORDER BY received_at DESC LIMIT 10000) AS newest",
+    "WHERE fingerprint = %(fingerprint)s ORDER BY received_at DESC LIMIT 10000) AS newest",
 )
 
 
@@ -175,8 +175,8 @@ def groups(
             ]
         ),
         ") AS listed",
-        "WHERE (last_seen, fingerprint) < (:at, :id)" if before else "",
-        "ORDER BY last_seen DESC, fingerprint DESC LIMIT :most) AS found",
+        "WHERE (last_seen, fingerprint) < (%(at)s, %(id)s)" if before else "",
+        "ORDER BY last_seen DESC, fingerprint DESC LIMIT %(most)s) AS found",
         "ORDER BY last_seen DESC, fingerprint DESC",
     )
     at, id_ = before or (None, None)

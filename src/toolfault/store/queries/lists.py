@@ -10,6 +10,7 @@ from toolfault.store.queries.base import (
     columns,
     fetch,
     in_scope,
+    scalar,
     scope_value,
     statement,
 )
@@ -108,8 +109,8 @@ _DEAD_LETTERS = (
 _INCIDENTS = statement(
     "SELECT",
     columns(Incident),
-    "FROM incident WHERE started_at <= :until AND (ended_at IS NULL OR ended_at >= :since)",
-    "ORDER BY started_at DESC LIMIT :most",
+    "FROM incident WHERE started_at <= %(until)s AND (ended_at IS NULL OR ended_at >= %(since)s)",
+    "ORDER BY started_at DESC LIMIT %(most)s",
 )
 _NEWEST = statement(
     "SELECT received_at FROM tool_call WHERE",
@@ -118,7 +119,7 @@ _NEWEST = statement(
 )
 _AUDIT = statement(
     "SELECT looked_at, token_id, api_token.name, asked, state FROM lookup_audit",
-    "LEFT JOIN api_token ON api_token.id = token_id ORDER BY looked_at DESC LIMIT :most",
+    "LEFT JOIN api_token ON api_token.id = token_id ORDER BY looked_at DESC LIMIT %(most)s",
 )
 
 
@@ -134,23 +135,25 @@ def errors(
     wanted = filters._asdict()
     conditions = [in_scope(), *(chosen(name, name, wanted[name]) for name in _SETS)]
     if filters.conversation is not None:
-        conditions.append("conversation_id = :conversation")
+        conditions.append("conversation_id = %(conversation)s")
     if filters.trace is not None:
-        conditions.append("trace_id = :trace")
+        conditions.append("trace_id = %(trace)s")
     if filters.fingerprint is not None:
-        conditions.append("fingerprint = :fingerprint")
+        conditions.append("fingerprint = %(fingerprint)s")
     if filters.since is not None:
-        conditions.append("received_at >= :since")
+        conditions.append("received_at >= %(since)s")
     if filters.until is not None:
-        conditions.append("received_at < :until")
+        conditions.append("received_at < %(until)s")
     if before is not None:
-        conditions.append("(received_at, trace_id, span_id) < (:at, :trace_before, :span_before)")
+        conditions.append(
+            "(received_at, trace_id, span_id) < (%(at)s, %(trace_before)s, %(span_before)s)"
+        )
     stmt = statement(
         "SELECT",
         columns(Error),
         "FROM tool_call WHERE",
         " AND ".join(conditions),
-        "ORDER BY received_at DESC, trace_id DESC, span_id DESC LIMIT :most",
+        "ORDER BY received_at DESC, trace_id DESC, span_id DESC LIMIT %(most)s",
     )
     at, trace, span = before or (None, None, None)
     values = {name: list(value) if name in _SETS else value for name, value in wanted.items()}
@@ -179,8 +182,8 @@ def dead_letters(
     stmt = statement(
         *_DEAD_LETTERS,
         "AND acked_at IS NULL" if waiting else "",
-        "AND (occurred_at, id) < (:at, :id)" if before else "",
-        "ORDER BY occurred_at DESC, id DESC LIMIT :most",
+        "AND (occurred_at, id) < (%(at)s, %(id)s)" if before else "",
+        "ORDER BY occurred_at DESC, id DESC LIMIT %(most)s",
     )
     at, id_ = before or (None, None)
     return fetch(conn, DeadLetter, stmt, scope=scope_value(scope), most=most, at=at, id=id_)
@@ -200,5 +203,5 @@ def audit(conn: Connection, most: int = 50) -> list[Audit]:
 
 def newest(conn: Connection, scope: Scope = None) -> datetime | None:
     """When the newest call that was not ok arrived."""
-    found: datetime | None = conn.execute(_NEWEST, {"scope": scope_value(scope)}).scalar()
+    found: datetime | None = scalar(conn, _NEWEST, scope=scope_value(scope))
     return found

@@ -13,6 +13,7 @@ from toolfault.store.queries.base import (
     columns,
     fetch,
     in_scope,
+    scalar,
     scope_value,
     statement,
 )
@@ -138,49 +139,50 @@ class Tool(NamedTuple):
 _REFERENCES = statement(
     "SELECT",
     columns(Reference),
-    "FROM reference WHERE reference_id = ANY(CAST(:ids AS text[])) AND day = ANY(CAST(:days AS date[])) AND",
+    "FROM reference WHERE reference_id = ANY(CAST(%(ids)s AS text[])) AND day = ANY(CAST(%(days)s AS date[])) AND",
     in_scope(),
-    "ORDER BY coalesce(started_at, received_at) DESC LIMIT :most",
+    "ORDER BY coalesce(started_at, received_at) DESC LIMIT %(most)s",
 )
 _REFERENCES_OF_ANY_DAY = statement(
     "SELECT",
     columns(Reference),
-    "FROM reference WHERE reference_id = ANY(CAST(:ids AS text[])) AND",
+    "FROM reference WHERE reference_id = ANY(CAST(%(ids)s AS text[])) AND",
     in_scope(),
-    "ORDER BY coalesce(started_at, received_at) DESC LIMIT :most",
+    "ORDER BY coalesce(started_at, received_at) DESC LIMIT %(most)s",
 )
 _CALL = statement(
     "SELECT",
     columns(Call),
-    "FROM tool_call WHERE trace_id = :trace_id AND span_id = :span_id AND started_at = :started_at",
+    "FROM tool_call WHERE trace_id = %(trace_id)s AND span_id = %(span_id)s AND started_at = %(started_at)s",
 )
 _STEPS = (
     "SELECT",
     columns(Step),
-    "FROM tool_call_all WHERE conversation_id = :conversation AND environment = :environment AND",
+    "FROM tool_call_all WHERE conversation_id = %(conversation)s AND environment = %(environment)s AND",
     in_scope(),
 )
 _STEPS_BEFORE = statement(
-    *_STEPS, "AND started_at <= :at AND started_at > :since ORDER BY started_at DESC LIMIT :most"
+    *_STEPS,
+    "AND started_at <= %(at)s AND started_at > %(since)s ORDER BY started_at DESC LIMIT %(most)s",
 )
 _STEPS_AFTER = statement(
-    *_STEPS, "AND started_at > :at AND started_at < :until ORDER BY started_at LIMIT :most"
+    *_STEPS, "AND started_at > %(at)s AND started_at < %(until)s ORDER BY started_at LIMIT %(most)s"
 )
 _LOGS = statement(
     "SELECT",
     columns(Log),
-    "FROM log_record WHERE trace_id = :trace_id AND reference_id = :reference_id",
-    "AND (occurred_at BETWEEN :since AND :until OR occurred_at = :undated)",
-    "ORDER BY coalesce(told_at, occurred_at), digest LIMIT :most",
+    "FROM log_record WHERE trace_id = %(trace_id)s AND reference_id = %(reference_id)s",
+    "AND (occurred_at BETWEEN %(since)s AND %(until)s OR occurred_at = %(undated)s)",
+    "ORDER BY coalesce(told_at, occurred_at), digest LIMIT %(most)s",
 )
 _TOOL = statement(
     "SELECT",
     columns(Tool),
-    "FROM tool_catalog WHERE service = :service AND environment = :environment AND tool = :tool",
+    "FROM tool_catalog WHERE service = %(service)s AND environment = %(environment)s AND tool = %(tool)s",
 )
 _DROPPED = statement(
-    "SELECT coalesce(sum(amount), 0)::bigint FROM run_event WHERE event_name = :event",
-    "AND received_at >= :since AND received_at < :until AND",
+    "SELECT coalesce(sum(amount), 0)::bigint FROM run_event WHERE event_name = %(event)s",
+    "AND received_at >= %(since)s AND received_at < %(until)s AND",
     in_scope(),
 )
 
@@ -256,4 +258,4 @@ def tool(conn: Connection, service: str, environment: str, name: str) -> Tool | 
 def dropped(conn: Connection, since: datetime, until: datetime, scope: Scope = None) -> int:
     """Telemetry records that services say they had to drop, by when they said it."""
     values = {"event": TELEMETRY_DROPPED, "since": since, "until": until}
-    return int(conn.execute(_DROPPED, {**values, "scope": scope_value(scope)}).scalar_one())
+    return int(scalar(conn, _DROPPED, **values, scope=scope_value(scope)))

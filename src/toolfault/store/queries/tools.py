@@ -58,32 +58,32 @@ _TOOLS = statement(
     columns(Tool),
     "FROM tool_catalog WHERE",
     in_scope(),
-    "AND (service, environment, tool) > (:service, :environment, :tool)",
-    "ORDER BY service, environment, tool LIMIT :most",
+    "AND (service, environment, tool) > (%(service)s, %(environment)s, %(tool)s)",
+    "ORDER BY service, environment, tool LIMIT %(most)s",
 )
 _NAMED = statement(
     "SELECT",
     columns(Tool),
-    "FROM tool_catalog WHERE tool = :tool AND",
+    "FROM tool_catalog WHERE tool = %(tool)s AND",
     in_scope(),
     "ORDER BY last_seen DESC LIMIT 20",
 )
 _ENDED = statement(
     "SELECT service, environment, tool, outcome,",
-    "coalesce(sum(calls) FILTER (WHERE hour >= :lately), 0)::bigint,",
-    "coalesce(sum(calls) FILTER (WHERE hour < :lately), 0)::bigint, min(hour)",
-    "FROM call_tally WHERE hour >= :since AND (CAST(:tool AS text) IS NULL OR tool = :tool) AND",
+    "coalesce(sum(calls) FILTER (WHERE hour >= %(lately)s), 0)::bigint,",
+    "coalesce(sum(calls) FILTER (WHERE hour < %(lately)s), 0)::bigint, min(hour)",
+    "FROM call_tally WHERE hour >= %(since)s AND (CAST(%(tool)s AS text) IS NULL OR tool = %(tool)s) AND",
     in_scope(),
     "GROUP BY 1, 2, 3, 4",
 )
 _HOURS = statement(
     "SELECT hour, tool, outcome, sum(calls)::bigint FROM call_tally",
-    "WHERE hour >= :since AND tool = :tool AND",
+    "WHERE hour >= %(since)s AND tool = %(tool)s AND",
     in_scope(),
     "GROUP BY 1, 2, 3 ORDER BY 1",
 )
 _NEWEST = (
-    "FROM tool_call WHERE tool = :tool AND code IS NOT NULL AND received_at >= :since AND",
+    "FROM tool_call WHERE tool = %(tool)s AND code IS NOT NULL AND received_at >= %(since)s AND",
     in_scope(),
     "ORDER BY received_at DESC LIMIT 10000) AS newest",
 )
@@ -91,13 +91,13 @@ _REASONS = statement(
     "SELECT reason, outcome, code, count(*), max(received_at)",
     "FROM (SELECT reason, outcome, code, received_at",
     *_NEWEST,
-    "GROUP BY 1, 2, 3 ORDER BY 4 DESC LIMIT :most",
+    "GROUP BY 1, 2, 3 ORDER BY 4 DESC LIMIT %(most)s",
 )
 _FIELDS = statement(
     "SELECT field, count(*), count(DISTINCT conversation_id), max(received_at)",
-    "FROM (SELECT attributes ->> :key AS field, conversation_id, received_at",
+    "FROM (SELECT attributes ->> %(key)s AS field, conversation_id, received_at",
     *_NEWEST,
-    "WHERE field IS NOT NULL GROUP BY 1 ORDER BY 2 DESC LIMIT :most",
+    "WHERE field IS NOT NULL GROUP BY 1 ORDER BY 2 DESC LIMIT %(most)s",
 )
 
 
