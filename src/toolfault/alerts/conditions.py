@@ -236,7 +236,7 @@ CONDITIONS: dict[str, Condition] = {
     "target_down": Condition(
         expr=lambda spec, _: f"{_jobs(spec)} == 0", labels=("job", "instance")
     ),
-    "telemetry_absent": Condition(expr=lambda spec, _: _none_up(spec), labels=("job",)),
+    "telemetry_absent": Condition(expr=lambda spec, _: _none_up(spec)),
     "telemetry_silent": Condition(expr=_silent, base=_silent_at, labels=PLACE, window="medium"),
     "telemetry_dropped": _of_counter(names.TELEMETRY_DROPPED_TOTAL, PLACE),
     "late_telemetry": _of_counter(names.LATE_CALLS, PLACE),

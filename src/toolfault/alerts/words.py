@@ -70,6 +70,7 @@ def _of_spec(spec: Spec) -> dict[str, str]:
         "short": spoken(spec.windows.short),
         "medium": spoken(spec.windows.medium),
         "long": spoken(spec.windows.long),
+        "tools_job": spec.jobs.tools,
         "value": '{{ $value | printf "%.0f" }}',
         "value%": "{{ $value | humanizePercentage }}",
     }

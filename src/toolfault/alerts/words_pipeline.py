@@ -24,7 +24,7 @@ WORDS: dict[str, Words] = {
     ),
     "telemetry_absent": Words(
         summary="No toolfault target can be scraped: no other alert about tools can fire.",
-        description="No target of job <job> has answered for <wait>, or none is known.",
+        description="No target of job <tools_job> has answered for <wait>, or none is known.",
         meaning="The totals of all tools are out of sight. Agents keep working; nobody would notice errors.",
         checks=(
             "Ask `/readyz` of each replica.",
