@@ -109,9 +109,11 @@ def test_a_database_without_tables_is_refused_with_the_command(empty_database_ur
 
 
 def test_an_old_schema_is_refused_with_the_command(database_url, monkeypatch):
-    monkeypatch.setattr(schema, "_revisions", lambda: ["0002", "0001"])
+    older = schema.head()
+    monkeypatch.setattr(schema, "_revisions", lambda: ["9999", older])
     with pytest.raises(
-        SchemaError, match=r"has schema 0001, this toolfault needs 0002\. Run: toolfault db upgrade"
+        SchemaError,
+        match=rf"has schema {older}, this toolfault needs 9999\. Run: toolfault db upgrade",
     ):
         schema.require_current(database_url)
 

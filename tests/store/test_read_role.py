@@ -1,0 +1,68 @@
+"""The role that dashboards read with sees what they show, and nothing else."""
+
+import psycopg
+import pytest
+from psycopg import errors
+
+from toolfault.store import schema
+
+READABLE = (
+    "tool_call",
+    "tool_call_all",
+    "run_event",
+    "error_group",
+    "error_group_tally",
+    "tool_catalog",
+    "label",
+    "incident",
+)
+
+
+@pytest.fixture
+def reader(connection):
+    connection.execute("SET ROLE toolfault_read")
+    return connection
+
+
+@pytest.mark.parametrize("table", READABLE)
+def test_it_reads_what_dashboards_show(reader, table):
+    assert reader.execute(f"SELECT count(*) FROM {table}").fetchone() == (0,)
+
+
+@pytest.mark.parametrize("table", ["api_token", "lookup_audit", "log_record", "dead_letter"])
+def test_it_reads_neither_tokens_nor_look_ups_nor_exception_details(reader, table):
+    with pytest.raises(errors.InsufficientPrivilege):
+        reader.execute(f"SELECT count(*) FROM {table}")
+
+
+def test_it_changes_nothing(reader):
+    with pytest.raises(errors.InsufficientPrivilege):
+        reader.execute("DELETE FROM error_group")
+
+
+def test_it_cannot_log_in_until_somebody_lets_it(connection):
+    rights = (
+        "SELECT rolcanlogin, rolsuper, rolcreaterole, rolcreatedb FROM pg_roles WHERE rolname = %s"
+    )
+    assert connection.execute(rights, ["toolfault_read"]).fetchone() == (False, False, False, False)
+
+
+def test_who_may_not_create_roles_still_gets_the_schema(postgres):
+    """The role of this server's other databases is out of sight for as long as the test runs."""
+    with psycopg.connect(postgres, autocommit=True) as admin:
+        known = admin.execute("SELECT 1 FROM pg_roles WHERE rolname = 'toolfault_read'").fetchone()
+        if known:
+            admin.execute("ALTER ROLE toolfault_read RENAME TO set_aside")
+        admin.execute("CREATE ROLE plain LOGIN")
+        admin.execute("CREATE DATABASE owned_by_plain OWNER plain")
+        try:
+            url = f"{postgres.rpartition('/')[0]}/owned_by_plain?options=-crole%3Dplain"
+            schema.upgrade(url)
+            schema.require_current(url)
+            made = "SELECT count(*) FROM pg_roles WHERE rolname = 'toolfault_read'"
+            assert admin.execute(made).fetchone() == (0,)
+        finally:
+            admin.execute("DROP DATABASE owned_by_plain WITH (FORCE)")
+            admin.execute("DROP ROLE plain")
+            if known:
+                admin.execute("ALTER ROLE set_aside RENAME TO toolfault_read")
