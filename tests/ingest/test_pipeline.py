@@ -2,20 +2,19 @@
 
 import asyncio
 import contextlib
-import os
-import signal
 from datetime import UTC, datetime
-from pathlib import Path
+from urllib.parse import urlsplit
 
+import grpc
 import psycopg
 import pytest
+from google.rpc.error_details_pb2 import RetryInfo
+from google.rpc.status_pb2 import Status
 from tests.ingest.conftest import serving
 
 from toolfault.ingest.errors import Overloaded, StoreUnavailable
 from toolfault.ingest.pipeline import Limits, Pipeline
 from toolfault.ingest.select import Batch
-from toolfault.store import partitions, schema
-from toolfault.store.embedded import EmbeddedPostgres
 from toolfault.store.rows import Call
 
 NOW = datetime.now(UTC)
@@ -169,55 +168,102 @@ async def test_a_greedy_client_does_not_starve_the_others(database_url, monkeypa
 # --- a database that fails --------------------------------------------------------------------------
 
 
+class Gate:
+    """A door before the database: open, shut (connections are refused), or stuck (nobody answers)."""
+
+    def __init__(self, url):
+        place = urlsplit(url)
+        self._target = place.hostname, place.port
+        self._place = place
+        self._server, self._links, self._moving = None, set(), asyncio.Event()
+        self.port = None
+
+    @property
+    def url(self):
+        login, _, _ = self._place.netloc.rpartition("@")
+        return self._place._replace(netloc=f"{login}@127.0.0.1:{self.port}").geturl()
+
+    async def open(self):
+        self._moving.set()
+        self._server = await asyncio.start_server(self._connect, "127.0.0.1", self.port or 0)
+        self.port = self._server.sockets[0].getsockname()[1]
+
+    async def shut(self):
+        self._server.close()
+        for link in self._links.copy():
+            link.cancel()
+        await asyncio.gather(*self._links, return_exceptions=True)
+
+    def stick(self):
+        self._moving.clear()
+
+    def come_loose(self):
+        self._moving.set()
+
+    async def _connect(self, *client):
+        database = await asyncio.open_connection(*self._target)
+        pairs = ((client[0], database[1]), (database[0], client[1]))
+        for reader, writer in pairs:
+            link = asyncio.create_task(self._carry(reader, writer))
+            self._links.add(link)
+            link.add_done_callback(self._links.discard)
+
+    async def _carry(self, reader, writer):
+        with contextlib.suppress(OSError):
+            try:
+                while data := await reader.read(65_536):
+                    await self._moving.wait()
+                    writer.write(data)
+            finally:
+                writer.close()
+
+
 @pytest.fixture
-def own_postgres(tmp_path_factory):
-    """A server of one's own, to be stopped."""
-    folder = tmp_path_factory.mktemp("postgres")
-    server = EmbeddedPostgres(folder)
-    url = server.start()
-    schema.upgrade(url)
-    with psycopg.connect(url) as conn:
-        partitions.maintain(conn, NOW)
-    yield server, url
-    server.stop()
+async def gate(database_url):
+    gate = Gate(database_url)
+    await gate.open()
+    yield gate
+    gate.come_loose()
+    await gate.shut()
 
 
-async def test_while_the_database_is_away_requests_are_told_to_come_again(own_postgres):
-    server, url = own_postgres
-    async with serving(url) as service:
+async def test_while_the_database_is_away_requests_are_told_to_come_again(gate, database_url):
+    async with serving(gate.url) as service:
         assert (await service.post("traces", b"")).status_code == 200
-        await asyncio.to_thread(server.stop)
+        await gate.shut()
         with pytest.raises(StoreUnavailable):
             await service.pipeline.submit(batch(call(1)))
         answer = await service.post("traces", b"")
         assert (answer.status_code, answer.headers["retry-after"]) == (503, "2")
-        assert service.pipeline.problem()
-        await asyncio.to_thread(server.start)
+        with pytest.raises(grpc.aio.AioRpcError) as refused:
+            await service.call("traces", b"")
+        assert refused.value.code() is grpc.StatusCode.UNAVAILABLE
+        assert _retry_delay(refused.value) == 2
+        await gate.open()
         await _well(service.pipeline)
         assert await service.pipeline.submit(batch(call(1))) == 0
-    assert stored(url) == [1]
+    assert stored(database_url) == [1]
 
 
-async def test_a_database_that_hangs_is_answered_for_in_time(own_postgres):
-    _, url = own_postgres
-    with psycopg.connect(url) as conn:
-        postmaster = _postmaster(conn)
-    async with Pipeline(url, limits=Limits(write_seconds=1.0)) as pipeline:
+def _retry_delay(error):
+    details = dict(error.trailing_metadata())["grpc-status-details-bin"]
+    info = RetryInfo()
+    assert Status.FromString(details).details[0].Unpack(info)
+    return info.retry_delay.seconds
+
+
+async def test_a_database_that_hangs_is_answered_for_in_time(gate, database_url):
+    async with Pipeline(gate.url, limits=Limits(write_seconds=1.0)) as pipeline:
         await pipeline.submit(batch(call(1)))
-        processes = [postmaster, *_children(postmaster)]
-        for process in processes:
-            os.kill(process, signal.SIGSTOP)
-        try:
-            with pytest.raises(StoreUnavailable, match="has not answered"):
-                await pipeline.submit(batch(call(2)))
-            with pytest.raises(StoreUnavailable):
-                pipeline.check()
-        finally:
-            for process in processes:
-                os.kill(process, signal.SIGCONT)
+        gate.stick()
+        with pytest.raises(StoreUnavailable, match="has not answered"):
+            await pipeline.submit(batch(call(2)))
+        with pytest.raises(StoreUnavailable):
+            pipeline.check()
+        gate.come_loose()
         await _well(pipeline)
         await pipeline.submit(batch(call(2)))
-    assert stored(url) == [1, 2]
+    assert stored(database_url) == [1, 2]
 
 
 async def test_a_read_only_database_is_a_problem_until_it_is_not(database_url):
@@ -270,13 +316,3 @@ async def _well(pipeline):
     async with asyncio.timeout(30):
         while pipeline.problem() is not None:
             await asyncio.sleep(0.05)
-
-
-def _postmaster(conn):
-    folder = conn.execute("SHOW data_directory").fetchone()[0]
-    return int(Path(folder, "postmaster.pid").read_text().splitlines()[0])
-
-
-def _children(process):
-    told = Path(f"/proc/{process}/task/{process}/children").read_text()
-    return [int(child) for child in told.split()]

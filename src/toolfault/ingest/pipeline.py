@@ -20,7 +20,7 @@ from prometheus_client import CollectorRegistry
 from toolfault.ingest.errors import Overloaded, RetryableError, StoreUnavailable
 from toolfault.ingest.metrics import Metrics
 from toolfault.ingest.select import Batch
-from toolfault.ingest.writing import NOT_STORABLE, WriteError, WriterThread
+from toolfault.ingest.writing import NOT_STORABLE, WriteError, WriterThread, Written
 
 _log = logging.getLogger(__name__)
 #: Rows written together; more gains little and makes everybody wait longer.
@@ -94,7 +94,7 @@ class Pipeline:
         self._writers = [WriterThread(url, limits.write_seconds) for _ in range(limits.writers)]
         self._clients: dict[str, _Client] = {}
         self._turns: deque[_Client] = deque()  # clients with something waiting, next one first
-        self._held_bytes = self._waiting_rows = 0
+        self._held_bytes = self._waiting_rows = self._writing = 0
         self._work = asyncio.Event()
         self._problem: str | None = "the database has not been reached yet"
         self._stopping = False
@@ -115,9 +115,9 @@ class Pipeline:
     async def stop(self) -> None:
         """Take nothing more, write what waits, close the connections."""
         self._stopping = True
-        with _ignoring_timeout():
+        with _telling_of_a_timeout():
             async with asyncio.timeout(_DRAIN_SECONDS):
-                while self._waiting_rows and self._problem is None:
+                while (self._waiting_rows or self._writing) and self._problem is None:
                     await asyncio.sleep(0.01)
         self._turn_away(StoreUnavailable("the service is stopping", _RETRY_AFTER))
         for task in self._tasks:
@@ -243,13 +243,21 @@ class Pipeline:
                 return
 
     async def _write(self, writer: WriterThread, group: list[_Waiting]) -> None:
+        why = "the service is stopping"
+        self._writing += 1
         try:
             written = await writer.write([waiting.batch for waiting in group])
         except WriteError as error:
-            self._fail(str(error))
-            for waiting in group:
-                _answer(waiting, StoreUnavailable(str(error), _RETRY_AFTER))
-            return
+            why = str(error)
+            self._fail(why)
+        else:
+            self._committed(group, written)
+        finally:
+            self._writing -= 1
+            for waiting in group:  # those who have no answer yet
+                _answer(waiting, StoreUnavailable(why, _RETRY_AFTER))
+
+    def _committed(self, group: list[_Waiting], written: Written) -> None:
         for kind, amount in zip(("call", "event", "log"), written.new, strict=True):
             self.metrics.stored.labels(kind).inc(amount)
         for waiting, refused in zip(group, written.refused, strict=True):
@@ -282,7 +290,7 @@ def _answer(waiting: _Waiting, result: int | RetryableError) -> None:
 
 
 @contextmanager
-def _ignoring_timeout() -> Iterator[None]:
+def _telling_of_a_timeout() -> Iterator[None]:
     try:
         yield
     except TimeoutError:

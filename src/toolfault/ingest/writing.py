@@ -20,6 +20,7 @@ from toolfault.store.write import Writer
 
 #: Why a row is refused that came this far: the database will never take it.
 NOT_STORABLE = "not_storable"
+READ_ONLY = "the database is read-only"
 _CONNECT_SECONDS = 6.0  # a little more than the driver's own limit
 _DATA, _INTEGRITY, _PROGRAM_LIMIT = "22", "23", "54"  # classes of SQLSTATE that blame the row
 
@@ -94,7 +95,7 @@ class WriterThread:
         except psycopg.Error as error:
             raise WriteError(_sentence(error)) from None
         if read_only == ("on",):
-            raise WriteError("the database is read-only")
+            raise WriteError(READ_ONLY)
 
     def _close(self) -> None:
         if self._writer is not None:
@@ -160,5 +161,7 @@ def _blames_a_row(error: psycopg.Error) -> bool:
 
 
 def _sentence(error: psycopg.Error) -> str:
+    if isinstance(error, psycopg.errors.ReadOnlySqlTransaction):
+        return READ_ONLY
     # Not the server's words: they quote values.
     return f"the database does not take writes ({type(error).__name__})"
