@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Mapping
-from functools import cache
+from functools import cache, lru_cache
 
 from toolfault.conventions import MAX_MESSAGE, MAX_TEXT
 from toolfault.redact.engines import best_engine
@@ -31,6 +31,8 @@ UNSCRUBBABLE = "[unscrubbable]"
 #: The longest secret that is recognised whole at the end of a window; a key in PEM is recognised cut as well.
 LONGEST = 1024
 _MAX_DEPTH = 8
+#: Characters of a text whose result is kept: with 512 of them at most 1 MiB.
+_REMEMBERED = 512
 
 _lock = threading.Lock()
 _faults = 0
@@ -103,10 +105,19 @@ def faults() -> int:
     return _faults
 
 
+def _scrubbed(text: str, keeps_frames: bool) -> str:
+    return _scrubber(keeps_frames=keeps_frames).scrub(text)
+
+
+#: The same error comes again and again, and is scrubbed for the envelope, the span and the log.
+_remembered = lru_cache(maxsize=512)(_scrubbed)
+
+
 def _closed(text: str, *, keeps_frames: bool) -> str:
     global _faults  # noqa: PLW0603 - one count per process
     try:
-        return _scrubber(keeps_frames=keeps_frames).scrub(text)
+        scrubbed = _remembered if len(text) <= _REMEMBERED else _scrubbed
+        return scrubbed(text, keeps_frames)
     except Exception:  # noqa: BLE001 - a fault of ours must hide the text, and never reach the agent
         with _lock:
             _faults += 1

@@ -23,6 +23,8 @@ _SCHEME = re.compile(
     r"\s*(?:(?:basic|bearer|token|apikey|api-key|negotiate|ntlm|digest|hmac|hawk|oauth|key|splunk|genie-?key|aws4-hmac-sha256|"
     r"sharedkey|sharedaccesssignature|goog4-rsa-sha256|bot|jwt|snowflake token)(?:\s+|=|:\s*|%20|\+))"
 )
+_BEARER = re.compile(r"[A-Za-z0-9._~+/|%*:-]+={0,2}")
+_BASIC = re.compile(r"[A-Za-z0-9+/_-]+(?:=|%3[dD]){0,2}")
 _PARAMETERS = ("digest", "hawk", "oauth", "aws4", "goog4", "sharedaccess", "hmac", "snowflake")
 _LINE_ENDS = ("\n", "\r", "'", "\\n", "\\r")
 
@@ -76,23 +78,17 @@ def _word_end(data: str, at: int) -> int:
 
 def bearer(view: View, start: int, end: int) -> Spans:
     """`Bearer value` outside a header; "Bearer authentication failed" is a remark."""
-    at = end
-    text = view.data[at : at + 600].split(None, 1)[0] if view.data[at : at + 600].split() else ""
-    found = re.compile(r"[A-Za-z0-9._~+/|%*:-]+={0,2}").match(view.data, at)
-    if (
-        not found
-        or view.data[found.end() : found.end() + 1].isalnum()
-        or starts_remark(text)
-        or len(found[0]) < 6
-    ):
+    found = _BEARER.match(view.data, end)
+    if not found or found.end() - end < 6 or view.data[found.end() : found.end() + 1].isalnum():
         return
-    if looks_random(found[0][:600], 6) or len(found[0]) >= 16 or "." in found[0][:-1]:
-        yield Span(at, found.end(), "bearer")
+    text = found[0][:600]
+    if not starts_remark(text) and (looks_random(text, 6) or len(text) >= 16 or "." in text[:-1]):
+        yield Span(end, found.end(), "bearer")
 
 
 def basic(view: View, start: int, end: int) -> Spans:
     """`Basic` with base64 of `user:password`."""
-    found = re.compile(r"[A-Za-z0-9+/_-]+(?:=|%3[dD]){0,2}").match(view.data, end)
+    found = _BASIC.match(view.data, end)
     if not found:
         return
     decoded = decode_base64(found[0][:2048].replace("%3D", "=").replace("%3d", "="))

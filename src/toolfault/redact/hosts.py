@@ -32,7 +32,9 @@ def is_internal_name(name: str) -> bool:
     if labels[-1] in _INTERNAL_ENDS or labels[-2:] == ["home", "arpa"]:
         return True
     return (
-        labels[-1] in _PUBLIC_ENDS and bool(_INTERNAL_LABELS & set(labels[:-1])) and len(labels) > 2
+        len(labels) > 2
+        and not _INTERNAL_LABELS.isdisjoint(labels[:-1])
+        and labels[-1] in _PUBLIC_ENDS
     )
 
 

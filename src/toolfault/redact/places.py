@@ -12,6 +12,7 @@ from toolfault.redact.spans import Span, Spans, View, run_start, words
 from toolfault.redact.values import starts_remark
 
 _NAME_CHARACTERS = string.ascii_letters + string.digits + "_.-"
+_USERINFO_CHARACTERS = "".join(chr(c) for c in range(0x21, 0x100) if chr(c) not in "\"'<>@/=")
 _BREAK = re.compile(r"[\s\"'<>`]")
 _BARE_USERINFO = re.compile(r"[\w.%+-]{1,64}:[^\s\"'<>@/:=]{1,200}\Z")
 _HOST_AFTER = re.compile(r"(?:tcp|unix)?\(|[A-Za-z0-9][A-Za-z0-9.-]{1,200}(?::\d{2,5}|/)")
@@ -24,10 +25,12 @@ _LAST_GROUP = re.compile(r"(?:\xc2\xa0|[ .+_-])[0-9]+\Z")
 _MORE_DIGITS = re.compile(r"\w|\.\d", re.ASCII)
 _VERSION_BEFORE = re.compile(r"(?:version|release|ver\.?|build)[ :=/]*\Z")
 _NAME_AFTER = re.compile(r"[A-Za-z0-9_.-]*")
-_NETWORK = re.compile(
-    r"(?:https?|wss?|tcp|udp|tls|ssl|rediss?|postgres(?:ql)?|mysql|mariadb|sqlserver|oracle|mongodb|amqps?|kafka|nats|grpcs?|ldaps?|s?ftp|ssh|smtps?|"
-    r"imaps?|memcached|etcd|bolt|neo4j|clickhouse|mqtts?|pymysql|psycopg2?|asyncpg|aiomysql|plaintext|sasl_ssl|sasl_plaintext|consul|zookeeper|thrift|socks[45]h?|smb|cifs|nfs|afp|rtsp|telnet|rsync|s?irc)\Z"
+_NETWORK = words(
+    "http https ws wss tcp udp tls ssl redis rediss postgres postgresql mysql mariadb sqlserver oracle mongodb srv amqp amqps kafka nats grpc grpcs "
+    "ldap ldaps ftp sftp ssh smtp smtps imap imaps memcached etcd bolt neo4j clickhouse mqtt mqtts pymysql psycopg psycopg2 asyncpg aiomysql plaintext "
+    "sasl_ssl sasl_plaintext consul zookeeper thrift socks4 socks4h socks5 socks5h smb cifs nfs afp rtsp telnet rsync irc ircs"
 )
+_SCHEME_CHARACTERS = string.ascii_lowercase + string.digits + "_"
 _USERINFO = re.compile(r"[^\s/@\"'<>]{1,300}@")
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")
 _USER = re.compile(r"[^\\/:*?\"'<>|\r\n\t ,;)\]}]+(?:(?: [A-Z][A-Za-z]{0,20}){1,2}(?=[\\/]))?")
@@ -44,7 +47,8 @@ def at_sign(view: View, start: int, end: int) -> Spans:
             yield Span(start - len(text), start, "credentials")
         if not re.search(r"[/?#]", text):
             return
-    bare = _BARE_USERINFO.search(before)
+    run = before[len(before.rstrip(_USERINFO_CHARACTERS)) :]
+    bare = _BARE_USERINFO.search(run) if ":" in run else None
     if bare and _is_host(view.data[end : end + 254]):
         yield Span(start - len(bare[0]), start, "credentials")
     yield from _email(view, start)
@@ -136,42 +140,31 @@ def host(view: View, start: int, end: int) -> Spans:
     yield Span(begin + offset, stop, "host")
 
 
+_NO_HOSTS = words("localhost nginx unreachable unknown down apache cloudflare gunicorn uvicorn")
+
+
+def _is_name(said: str, text: str) -> bool:
+    """Whether a bare word after `lookup` or `host` is a name: digits, dots or dashes tell."""
+    if said.startswith("host "):
+        return bool(re.search(r"\d", text))
+    prose = said.rstrip().endswith(("host", "name", "address", "lookup", "resolve"))
+    return not prose or bool(re.search(r"[\d.-]", text))
+
+
 def named_host(view: View, start: int, end: int) -> Spans:
     """A name where a host is certainly meant: after `host=`, `could not translate host name`, `://`."""
-    user = (
-        _USERINFO.match(view.data, end, end + 300) if view.data.startswith("://", start) else None
-    )
-    end = user.end() if user else end
+    is_url = view.data.startswith("://", start)
+    if is_url:
+        if view.low[run_start(view.low, start, 24, _SCHEME_CHARACTERS) : start] not in _NETWORK:
+            return
+        user = _USERINFO.match(view.data, end, end + 300)
+        end = user.end() if user else end
     name = _NAME.match(view.data, end, end + 254)
-    if not name:
-        return
-    text = name[0].rstrip(".-_")
-    if view.data.startswith("://", start) and not _NETWORK.search(
-        view.low, max(0, start - 24), start
-    ):
-        return
+    text = name[0].rstrip(".-_") if name else ""
     quoted = view.data[end - 1 : end] in ('"', "'", "`")
-    said = (
-        view.low[start:end]
-        .rstrip("\"'` ")
-        .endswith(("host", "name", "address", "lookup", "resolve"))
-    )
-    if said and not quoted and not re.search(r"[\d.-]", text):
+    if not (is_url or quoted) and not _is_name(view.low[start:end], text):
         return
-    if view.low.startswith("host ", start) and not quoted and not re.search(r"\d", text):
-        return
-    if starts_remark(text) or text.lower() in (
-        "localhost",
-        "nginx",
-        "unreachable",
-        "not",
-        "unknown",
-        "down",
-        "apache",
-        "cloudflare",
-        "gunicorn",
-        "uvicorn",
-    ):
+    if starts_remark(text) or text.lower() in _NO_HOSTS:
         return
     if hosts.is_internal_host(text):
         yield Span(end, end + len(text), "host")

@@ -19,6 +19,8 @@ MAX_PASSES = 6
 
 EXCESS = "excess"
 
+#: Base64 is decoded this far; longer text of printable characters is hidden unread.
+MAX_BLOB = 4096
 #: Escapes of escapes that are undone.
 MAX_DEPTH = 2
 
@@ -29,7 +31,7 @@ _DONE = re.compile(r"[\\\"'`(\[{ ]{0,4}\[REDACTED:#{1,40}\](?![A-Za-z0-9])")
 _SAYS = re.compile(r"[A-Za-z0-9\x80-\xff]")
 _PLAIN = re.compile(r"[0-9a-fA-F-]*|[a-z]*|[A-Z]?[a-z]+")
 #: the first of four characters holds the upper bits of an ASCII byte
-_ASCII_BASE64 = re.compile(r"(?:[C-Za-f][A-Za-z0-9+/_-]{3}){3}")
+_MAYBE_TEXT = re.compile(r"(?:\A|[/_-])(?:[C-Za-f][A-Za-z0-9+/_-]{3}){3}")
 _PARTS = re.compile(r"[/_-]")
 
 
@@ -124,12 +126,12 @@ class Scrubber:
             if count == MAX_HITS:
                 yield Span(start, len(data), EXCESS)
                 return
-            blob = data[start : min(at, start + 4096)]
-            if _PLAIN.fullmatch(blob):
+            blob = data[start : min(at, start + MAX_BLOB)]
+            if not _MAYBE_TEXT.search(blob) or _PLAIN.fullmatch(blob):
                 continue
-            for part in (blob, *_PARTS.split(blob)) if _PARTS.search(blob) else (blob,):
-                inner = decode_base64(part) if _ASCII_BASE64.match(part) else None
-                if inner and self._is_secret(inner):
+            for part in (blob, *_PARTS.split(blob)):
+                inner = decode_base64(part) if _MAYBE_TEXT.match(part) else None
+                if inner and (at - start > MAX_BLOB or self._is_secret(inner)):
                     yield Span(start, at, "encoded")
                     break
 

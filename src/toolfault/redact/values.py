@@ -37,12 +37,19 @@ _LONG_END = re.compile(r"[\s\"'<>`]")
 _BLOCK_MARKS = ("|", ">")
 _CLOSERS = ")]},;:."
 
-NULLISH = re.compile(
-    r"(?i)(?:none|null|nil|undefined|nan|true|false|yes|no|n/?a|empty|unset|not[ _-]?set|on|off|0|1|-|\.{2,}|\?"
-    r"|\*{2,}|x{4,}|#{3,}|•+|<[^<>\n]{0,40}>|\[(?:redacted|filtered|hidden|masked|secret|removed|scrubbed)[^\]\n]{0,40}\]"
-    r"|\(?(?:redacted|filtered|hidden|masked|removed|scrubbed)\)?|\$\{[^}\n]{0,80}\}?|\$\([^)\n]{0,80}\)?|\$[A-Za-z_]\w{0,60}|\{\{[^}\n]{0,80}(?:\}\})?"
-    r"|\{[\w.]{0,40}\}|%\(?[\w.]{0,40}\)?[sdr]|:[a-z_]\w{0,40}|str|string|int|integer|bytes|bool|boolean|number|object|array|any|optional.{0,40}|"
-    r"secretstr|env(?:iron)?[\[.(].{0,80}|os\.environ.{0,80}|os\.getenv.{0,80}|getenv.{0,80}|process\.env.{0,80}|vault:.{0,80}|arn:aws:.{0,200})?"
+_NULL_WORDS = words(
+    "none null nil undefined nan true false yes no n/a na empty unset not-set not_set on off 0 1 - redacted filtered hidden masked removed "
+    "scrubbed str string int integer bytes bool boolean number object array any secretstr"
+)
+#: what a placeholder begins with: the pattern below is tried on nothing else
+_PLACEHOLDER_STARTS = (
+    *".?*x#\xe2<[(${%:", "optional", "env", "os.", "getenv", "process.env", "vault:", "arn:aws:",
+)  # fmt: skip
+_PLACEHOLDER = re.compile(
+    r"\.{2,}|\?|\*{2,}|x{4,}|#{3,}|(?:\xe2\x80\xa2)+|<[^<>\n]{0,40}>|\[(?:redacted|filtered|hidden|masked|secret|removed|scrubbed)[^\]\n]{0,40}\]"
+    r"|\((?:redacted|filtered|hidden|masked|removed|scrubbed)\)|\$\{[^}\n]{0,80}\}?|\$\([^)\n]{0,80}\)?|\$[a-z_]\w{0,60}|\{\{[^}\n]{0,80}(?:\}\})?"
+    r"|\{[\w.]{0,40}\}|%\(?[\w.]{0,40}\)?[sdr]|:[a-z_]\w{0,40}|optional.{0,40}|env(?:iron)?[\[.(].{0,80}|os\.environ.{0,80}|os\.getenv.{0,80}"
+    r"|getenv.{0,80}|process\.env.{0,80}|vault:.{0,80}|arn:aws:.{0,200}"
 )
 #: words that begin a remark about a secret where a secret could stand
 REMARK = words(
@@ -63,7 +70,7 @@ REMARK = words(
 _HEX_ID = re.compile(
     r"(?i)[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}|[0-9a-f]{16}|[0-9a-f]{32}|[0-9a-f]{40}|[0-9a-f]{64}"
 )
-_WORDS = re.compile(r"[A-Za-z']+")
+_WORDS = re.compile(r"[a-z']+")
 
 
 def value_at(data: str, at: int) -> Value | None:
@@ -140,19 +147,25 @@ def _bare_end(data: str, at: int, limit: int) -> int:
     return end
 
 
+def _is_null(lowered: str) -> bool:
+    """Nothing, a type, or a placeholder."""
+    if not lowered or lowered in _NULL_WORDS:
+        return True
+    return lowered.startswith(_PLACEHOLDER_STARTS) and bool(_PLACEHOLDER.fullmatch(lowered))
+
+
 def is_remark(value: str) -> bool:
     """Whether `value` speaks about a secret ("must be at least 12 characters") instead of being one."""
-    stripped = value.strip().strip(".,:;!'\"`\\")
-    if NULLISH.fullmatch(stripped):
+    lowered = value.strip().strip(".,:;!'\"`\\").lower()
+    if _is_null(lowered):
         return True
-    words = _WORDS.findall(stripped[:200])
-    return len(stripped.split()) > 2 and bool({w.lower() for w in words} & REMARK)
+    return lowered.count(" ") > 1 and not REMARK.isdisjoint(_WORDS.findall(lowered[:200]))
 
 
 def starts_remark(word: str) -> bool:
     """Whether a bare word after a separator begins a remark."""
     bare = word.strip(".,:;!?()[]").lower()
-    return bare in REMARK or bool(NULLISH.fullmatch(bare))
+    return bare in REMARK or _is_null(bare)
 
 
 def looks_random(value: str, least: int = 8) -> bool:
