@@ -29,11 +29,10 @@ demo: .venv/.installed
 test: lint test-hooks node_modules/.package-lock.json
 	$(BIN)/python -m pytest -n 2 --dist loadfile
 
-test-hooks: $(HOOKS:%=.venvs/%/.installed)
-	@for hook in $(HOOKS); do \
-		echo "tests/hooks/$$hook"; \
-		.venvs/$$hook/bin/python -m pytest --confcutdir=tests/hooks tests/hooks/$$hook || exit 1; \
-	done
+test-hooks: $(HOOKS:%=test-hooks-%)
+
+test-hooks-%: .venvs/%/.installed
+	.venvs/$*/bin/python -m pytest -q --confcutdir=tests/hooks tests/hooks/$*
 
 .venvs/%/.installed: tests/hooks/%/requirements.lock .venv/.installed
 	$(BIN)/uv venv --quiet --clear --python $(BIN)/python .venvs/$*

@@ -17,6 +17,8 @@ _FRAMEWORKS = {
     "google.adk": "adk",
     "pydantic_ai": "pydantic_ai",
     "strands": "strands",
+    "mcp.server.mcpserver": "mcp",
+    "fastmcp": "fastmcp",
 }
 
 

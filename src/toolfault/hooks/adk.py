@@ -25,8 +25,9 @@ from toolfault.errors import (
     ToolNotPermittedError,
 )
 from toolfault.guard import guard
-from toolfault.hooks.base import Observer, annotated
+from toolfault.hooks.base import Observer, never_raises
 from toolfault.hooks.patch import after_init
+from toolfault.hooks.told import annotated
 from toolfault.joined import JoinedCall
 from toolfault.telemetry.declared import Tool
 
@@ -60,21 +61,10 @@ class ToolfaultPlugin(BasePlugin):
         return None
 
     async def before_tool_callback(
-        self,
-        *,
-        tool: BaseTool,
-        tool_args: dict[str, Any],
-        tool_context: ToolContext,
+        self, *, tool: BaseTool, tool_args: dict[str, Any], tool_context: ToolContext
     ) -> dict[str, Any] | None:
         """Open the call."""
-        run = self._observer.run(
-            tool_context.invocation_id,
-            tool_context.session.id,
-            tool_context.agent_name,
-            tool_context.state,  # type: ignore[arg-type]
-        )
-        call_id = tool_context.function_call_id
-        self._observer.open(tool.name, call_id=call_id, key=_key(tool_context), run=run)
+        self._open(tool, tool_context)
         return None
 
     async def after_tool_callback(
@@ -86,16 +76,7 @@ class ToolfaultPlugin(BasePlugin):
         result: Any,
     ) -> dict[str, Any] | None:
         """Close the call; ADK tells several things as results that are none."""
-        call = self._observer.opened(_key(tool_context))
-        if _waits(tool_context):
-            self._observer.dropped(call)
-            return None
-        told = result.get("error") if isinstance(result, dict) else None
-        if told and tool_context.tool_confirmation and not tool_context.tool_confirmation.confirmed:
-            return self._observer.turned_away(call, ToolNotPermittedError(tool.name, "rejected"))
-        if isinstance(told, str) and MISSING_ARGUMENTS in told:
-            return self._observer.turned_away(call, ToolArgumentValidationError(tool.name))
-        return self._observer.ok(call, result)
+        return self._returned(tool, tool_context, result)
 
     async def on_tool_error_callback(
         self,
@@ -119,6 +100,32 @@ class ToolfaultPlugin(BasePlugin):
         """Report a run that ended at its limit of model calls."""
         if isinstance(error, LlmCallsLimitExceededError):
             self._observer.run_limit(getattr(invocation_context.agent, "name", None))
+
+    @never_raises
+    def _open(self, tool: BaseTool, tool_context: ToolContext) -> None:
+        run = self._observer.run(
+            tool_context.invocation_id,
+            tool_context.session.id,
+            tool_context.agent_name,
+            tool_context.state,
+        )
+        call_id = tool_context.function_call_id
+        self._observer.open(tool.name, call_id=call_id, key=_key(tool_context), run=run)
+
+    @never_raises
+    def _returned(
+        self, tool: BaseTool, tool_context: ToolContext, result: Any
+    ) -> dict[str, Any] | None:
+        call = self._observer.opened(_key(tool_context))
+        if _waits(tool_context):
+            self._observer.dropped(call)
+            return None
+        told = result.get("error") if isinstance(result, dict) else None
+        if told and tool_context.tool_confirmation and not tool_context.tool_confirmation.confirmed:
+            return self._observer.turned_away(call, ToolNotPermittedError(tool.name, "rejected"))
+        if isinstance(told, str) and MISSING_ARGUMENTS in told:
+            return self._observer.turned_away(call, ToolArgumentValidationError(tool.name))
+        return self._observer.ok(call, result)
 
     async def _repeated(
         self,

@@ -14,7 +14,7 @@ import asyncio
 import functools
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Iterable, MutableMapping
-from typing import Any, Concatenate, ParamSpec, TypeVar
+from typing import Any, ParamSpec, TypeVar
 
 from toolfault import budget, envelope, taxonomy
 from toolfault import conventions as c
@@ -33,20 +33,17 @@ from toolfault.turned_away import report_unregistered
 
 P = ParamSpec("P")
 R = TypeVar("R")
-S = TypeVar("S")
 
 _KEPT = 10_000  # open calls, and runs; what a framework never finishes must not pile up
 
 
-def never_raises(
-    method: Callable[Concatenate[S, P], R],
-) -> Callable[Concatenate[S, P], R | None]:
+def never_raises(function: Callable[P, R]) -> Callable[P, R | None]:
     """Count a fault of the hook instead of raising it: the agent goes on as if we were not there."""
 
-    @functools.wraps(method)
-    def quiet(self: S, /, *args: P.args, **kwargs: P.kwargs) -> R | None:
+    @functools.wraps(function)
+    def quiet(*args: P.args, **kwargs: P.kwargs) -> R | None:
         try:
-            return method(self, *args, **kwargs)
+            return function(*args, **kwargs)
         except Exception:  # noqa: BLE001 - telemetry guard
             report.note_fault()
             return None
@@ -178,7 +175,7 @@ class Observer:
         """
         if call is None:
             return None
-        if not _guard_decided(call):
+        if call.outcome is None:  # else a guard inside, or a seam nearer to the tool, has said it
             error = returned.error_in(result, call.tool.name)
             if error is None:
                 call.succeeded()
@@ -297,11 +294,6 @@ def _conclude(call: JoinedCall, error: BaseException) -> None:
             raise
 
 
-def _guard_decided(call: JoinedCall) -> bool:
-    """Whether a guard inside has driven the call to its end: its word stands."""
-    return call.guarded and call.outcome is not None
-
-
 def keep(kept: OrderedDict[Any, Any], key: Any, value: Any) -> None:
     """Remember the newest of them."""
     kept[key] = value
@@ -310,29 +302,10 @@ def keep(kept: OrderedDict[Any, Any], key: Any, value: Any) -> None:
         kept.popitem(last=False)
 
 
-def annotated(name: str, annotations: Any) -> Tool:
-    """A tool with what MCP's annotations say of it; both spellings of them are read."""
-    read_only = _hint(annotations, "readOnlyHint", "read_only_hint")
-    return Tool(
-        name=name,
-        writes=not read_only,
-        idempotent=_hint(annotations, "idempotentHint", "idempotent_hint"),
-    )
-
-
-def _hint(annotations: Any, *names: str) -> bool:
-    if isinstance(annotations, dict):
-        return any(annotations.get(name) is True for name in names)
-    return any(getattr(annotations, name, None) is True for name in names)
-
-
-def field_of(error: BaseException) -> str | None:
-    """The first argument that a pydantic `ValidationError`, or what it was raised from, names."""
-    link: BaseException | None = error
-    while link is not None:
-        errors = getattr(link, "errors", None)
-        if callable(errors):
-            named = next((one["loc"] for one in errors() if one.get("loc")), ())
-            return ".".join(str(part) for part in named) or None
-        link = link.__cause__
-    return None
+async def quietly(asked: Awaitable[R]) -> R | None:
+    """What the framework answers to a question of ours; None where asking it failed."""
+    try:
+        return await asked
+    except Exception:  # noqa: BLE001 - telemetry guard
+        report.note_fault()
+        return None

@@ -35,8 +35,9 @@ from toolfault.errors import (
     ToolNotPermittedError,
     ToolTimedOutError,
 )
-from toolfault.hooks.base import Observer, annotated, field_of, keep
+from toolfault.hooks.base import Observer, keep, never_raises
 from toolfault.hooks.patch import with_argument
+from toolfault.hooks.told import annotated, field_of
 from toolfault.run import Run
 from toolfault.taxonomy import Code
 from toolfault.telemetry.declared import Tool
@@ -127,8 +128,7 @@ class ToolfaultCapability(AbstractCapability[Any]):
         except _CONTROL_FLOW:
             raise
         except Exception as error:
-            told = ToolArgumentValidationError(call.tool_name, field=field_of(error))
-            self._turned_away(ctx, call, told)
+            self._invalid(ctx, call, error)
             raise
 
     async def before_model_request(self, ctx: RunContext[Any], request_context: Any) -> Any:
@@ -138,13 +138,18 @@ class ToolfaultCapability(AbstractCapability[Any]):
 
     async def on_run_error(self, ctx: RunContext[Any], *, error: BaseException) -> Any:
         """Report a run that ended at one of its limits."""
+        self._ended(ctx, error)
+        raise error
+
+    @never_raises
+    def _ended(self, ctx: RunContext[Any], error: BaseException) -> None:
         limit = isinstance(error, UsageLimitExceeded) or (
             isinstance(error, UnexpectedModelBehavior) and TOO_MANY_RETRIES in str(error)
         )
         if limit:
             self._observer.run_limit(_agent(ctx))
-        raise error
 
+    @never_raises
     def _read(self, ctx: RunContext[Any], messages: Sequence[Any]) -> None:
         last = messages[-1] if messages else None
         for part in last.parts if isinstance(last, ModelRequest) else ():
@@ -154,6 +159,12 @@ class ToolfaultCapability(AbstractCapability[Any]):
                     keep(self._seen, key, True)
                     self._turned_away(ctx, part, told)
 
+    @never_raises
+    def _invalid(self, ctx: RunContext[Any], call: ToolCallPart, error: Exception) -> None:
+        told = ToolArgumentValidationError(call.tool_name, field=field_of(error))
+        self._turned_away(ctx, call, told)
+
+    @never_raises
     def _turned_away(
         self, ctx: RunContext[Any], call: ToolCallPart | ToolReturnPart, error: ToolError
     ) -> None:
@@ -169,6 +180,7 @@ class ToolfaultCapability(AbstractCapability[Any]):
         )
         self._observer.turned_away(opened, error)
 
+    @never_raises
     def _run(self, ctx: RunContext[Any]) -> Run | None:
         return self._observer.run(ctx.run_id, ctx.conversation_id, _agent(ctx))
 

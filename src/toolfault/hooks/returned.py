@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import json
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from typing import Any
 
 from toolfault import taxonomy
@@ -32,6 +34,38 @@ def error_in(result: Any, tool: str) -> ToolError | None:
     if is_envelope(result):
         return _of_envelope(result, tool)
     return returned_error(tool) if _says_error(result) else None
+
+
+def error_in_mcp(result: Any, tool: str) -> ToolError | None:
+    """The error in a result of MCP: its structure first, then its texts, then its flag."""
+    told = [plain(result), *_texts(result)]
+    found = next((error for one in told if (error := error_in(one, tool)) is not None), None)
+    return found or (returned_error(tool) if _says_error(result) else None)
+
+
+def plain(result: Any) -> Any:
+    """What the tool's author returned, as far as MCP kept it."""
+    structure = getattr(result, "structured_content", None)
+    if isinstance(structure, dict) and set(structure) == {"result"}:
+        return structure["result"]
+    if structure is None:
+        texts = list(_texts(result))
+        return texts[0] if len(texts) == 1 else None
+    return structure
+
+
+def _texts(result: Any) -> Iterator[Any]:
+    for block in getattr(result, "content", None) or ():
+        if isinstance(text := getattr(block, "text", None), str):
+            yield in_text(text)
+
+
+def in_text(text: str) -> Any:
+    """The object a text spells, else the text."""
+    if text.startswith("{"):
+        with suppress(ValueError):
+            return json.loads(text)
+    return text
 
 
 def returned_error(tool: str) -> ToolError:

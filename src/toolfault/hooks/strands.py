@@ -8,9 +8,7 @@ agent = Agent(model=..., tools=[...], hooks=[ToolfaultHooks()])
 from __future__ import annotations
 
 import asyncio
-import json
 from collections.abc import AsyncIterator, Callable
-from contextlib import suppress
 from typing import Any
 from uuid import uuid4
 from weakref import WeakKeyDictionary
@@ -34,9 +32,10 @@ from toolfault.errors import (
     ToolNotFoundError,
     ToolNotPermittedError,
 )
-from toolfault.hooks.base import Observer, annotated, field_of
+from toolfault.hooks.base import Observer, never_raises
 from toolfault.hooks.patch import with_argument
-from toolfault.hooks.returned import error_in, returned_error
+from toolfault.hooks.returned import error_in, in_text, returned_error
+from toolfault.hooks.told import annotated, field_of
 from toolfault.joined import JoinedCall
 from toolfault.run import Run
 from toolfault.telemetry.declared import Tool
@@ -66,9 +65,11 @@ class ToolfaultHooks(HookProvider):
         registry.add_callback(AfterToolCallEvent, self._called)
         registry.add_callback(AfterInvocationEvent, self._ended)
 
+    @never_raises
     def _initialized(self, event: AgentInitializedEvent) -> None:
         event.agent.add_middleware(ExecuteToolStage, self._execute)
 
+    @never_raises
     def _begins(self, event: BeforeInvocationEvent) -> None:
         self._run_ids[event.agent] = uuid4().hex
         registry = event.agent.tool_registry
@@ -102,6 +103,7 @@ class ToolfaultHooks(HookProvider):
             observer.failed(observer.opened(key), error)
             raise
 
+    @never_raises
     def _result(self, call: JoinedCall | None, context: Any, event: Any) -> float | None:
         """Note how the attempt ended; seconds until the next one where there is one."""
         if call is None:
@@ -126,6 +128,7 @@ class ToolfaultHooks(HookProvider):
             self._answers[key] = answer
         return None
 
+    @never_raises
     def _called(self, event: AfterToolCallEvent) -> None:
         key = _key(event.agent, event.tool_use)
         answer = self._answers.pop(key, None)
@@ -140,11 +143,13 @@ class ToolfaultHooks(HookProvider):
         if answer is not None:
             event.result = _result_of(answer, event.tool_use)
 
+    @never_raises
     def _ended(self, event: AfterInvocationEvent) -> None:
         reason = event.result.stop_reason if event.result is not None else ""
         if reason.startswith(_LIMITS):
             self._observer.run_limit(event.agent.name)
 
+    @never_raises
     def _opened(self, agent: Any, tool_use: Any) -> JoinedCall | None:
         return self._observer.open(
             tool_use["name"],
@@ -253,10 +258,7 @@ def _unwrapped(result: Any) -> Any:
     if "json" in block:
         return block["json"]
     text = block.get("text")
-    if isinstance(text, str) and text.startswith("{"):
-        with suppress(ValueError):
-            return json.loads(text)
-    return text
+    return in_text(text) if isinstance(text, str) else None
 
 
 def _result_of(answer: Envelope, tool_use: Any) -> Any:
