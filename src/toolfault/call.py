@@ -206,6 +206,9 @@ class Call:
         self._waited = wait
         return wait
 
+    def _elapsed(self) -> int:
+        return time.perf_counter_ns() - self._earliest
+
     # --- the end ---------------------------------------------------------------------------------
 
     def conclude(self, error: ToolError, raised: BaseException) -> Envelope:
@@ -273,9 +276,12 @@ class Call:
                 told[c.CONVERSATION_ID] = run.conversation_id
         return told
 
-    def _finish(self, outcome: Outcome, ending: Ending | None = None) -> None:
+    def _finish(
+        self, outcome: Outcome, ending: Ending | None = None, elapsed: int | None = None
+    ) -> None:
         self._finished = True
-        elapsed = time.perf_counter_ns() - self._earliest
+        if elapsed is None:
+            elapsed = self._elapsed()
         run = self._run
         call = ToolCall(
             tool=self.tool.name,

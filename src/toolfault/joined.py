@@ -9,6 +9,8 @@ from __future__ import annotations
 from contextlib import suppress
 from typing import Any, Literal
 
+from opentelemetry.trace import Span
+
 from toolfault.call import Call, Ending
 from toolfault.error_map import ToolErrorMap
 from toolfault.taxonomy import Outcome
@@ -31,7 +33,7 @@ class JoinedCall(Call):
         **options: those of `Call`.
     """
 
-    __slots__ = ("_ended", "_entered", "_late", "_lent", "_mode", "guarded")
+    __slots__ = ("_ended", "_entered", "_lasted", "_late", "_lent", "_mode", "guarded")
 
     def __init__(
         self,
@@ -48,6 +50,7 @@ class JoinedCall(Call):
         self._late = late
         self._lent = self._entered = False
         self._ended: tuple[Outcome, Ending | None] | None = None
+        self._lasted: int | None = None  # ns until it ended; it may be closed later
 
     def start(self) -> None:
         """Open it and offer it to a guard inside; nothing when a guard starts what it borrowed."""
@@ -70,7 +73,7 @@ class JoinedCall(Call):
 
     def begin(self) -> None:
         """An attempt starts now; what the one before it ended with is not the end."""
-        self._finished, self._ended = False, None
+        self._finished, self._ended, self._lasted = False, None, None
         super().begin()
 
     def stop(self) -> None:
@@ -90,7 +93,7 @@ class JoinedCall(Call):
         self.max_attempts = len(self.attempts) + max_attempts
         self.budget_limit = budget_limit
         self.guarded = self._lent = True
-        self._finished, self._ended = False, None
+        self._finished, self._ended, self._lasted = False, None, None
 
     @property
     def lent(self) -> bool:
@@ -107,21 +110,32 @@ class JoinedCall(Call):
         """Whether its last attempt failed, or nothing ran."""
         return self._ended is not None and self._ended[1] is not None
 
-    def adopt(self) -> None:
-        """Take the framework's span, which it has opened since; of several the last counts."""
+    def adopt(self, span: Span | None = None) -> None:
+        """Take the framework's span, which it has opened since; of several the last counts.
+
+        Args:
+            span: the span, where it is not the current one.
+        """
         if not self._late or self._unheard or self._mode == "always":
             return
-        if (found := self._framework_span()) is not None:
+        found = self._framework_span() if span is None else spans.CallSpan(span, False, True)
+        if found is not None:
             if self.span is spans.NOWHERE:
                 self.start_ns = spans.start_of(found.span, self.start_ns)
             self.span = found
+
+    def open_span(self) -> None:
+        """The tool runs next, in the framework's span or in ours."""
+        self.leave()
+        self._settle_span()
+        self.enter()
 
     def close(self) -> None:
         """Report how it ended; without an end it was cancelled."""
         if self._ended is not None or not self._finished:
             self._settle_span()
             outcome, ending = self._ended or (Outcome.CANCELLED, None)
-            super()._finish(outcome, ending)
+            super()._finish(outcome, ending, self._lasted)
         self.leave()
 
     def drop(self) -> None:
@@ -150,10 +164,13 @@ class JoinedCall(Call):
         outer = current.current_call()
         return spans.adopt(self.tool.name, outer.span if outer else None)
 
-    def _finish(self, outcome: Outcome, ending: Ending | None = None) -> None:
+    def _finish(
+        self, outcome: Outcome, ending: Ending | None = None, elapsed: int | None = None
+    ) -> None:
         # Kept until the hook closes the call: a framework may run the body again.
         self._finished = True
         self._ended = outcome, ending
+        self._lasted = self._elapsed() if elapsed is None else elapsed
 
 
 def offered(tool: str) -> JoinedCall | None:
