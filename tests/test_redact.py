@@ -221,6 +221,14 @@ def test_a_stack_trace_keeps_its_frames_and_loses_its_secrets():
     assert "10.0.0.5" not in shown
 
 
+def test_a_source_line_that_puts_a_secret_together_loses_it():
+    shown = scrub_stack(
+        '  File "a.py", line 1, in f\n    raise KeyError("password=" + "not-a-real-one")\n'
+    )
+
+    assert "not-a-real-one" not in shown
+
+
 def test_a_message_loses_its_frames_too():
     assert scrub(STACK) == (
         "Traceback (most recent call last):\n  [REDACTED:stack]\nConnectionError: refused by [REDACTED:ip]\n"

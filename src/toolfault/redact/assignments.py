@@ -30,7 +30,7 @@ _QUERY_BEFORE = re.compile(r"(?:[?&#;]|%3f|%26|%23|amp;)\Z")
 _EOL = re.compile(r"[\r\n]|\\+[rn]")
 _WORD_OF_SENTENCE = re.compile(r"[a-z]+ [a-z]")
 _TYPE = re.compile(
-    r"(?:str|bytes|SecretStr|Optional\[\w+\]|string|String|&str|char\s?\*)(?: \| None)?[ \t]*=[ \t]*|string\(\d+\)[ \t]*"
+    r"(?:str|bytes|SecretStr|Optional\[\w+\]|string|String|&str|char\s?\*)(?: \| None)?[ \t]*=[ \t]*|string\(\d+\)[ \t]*|[\"'][ \t]{0,3}\+[ \t]{0,3}(?=[\"'])"
 )
 _SESSION_KEYS = words(
     "session session_id sessionid sid sess connect.sid asp.net_sessionid sig signature"
@@ -101,6 +101,7 @@ def _is_sentence(view: View, kind: str, end: int, value: Value) -> bool:
 
 
 def _past_type(data: str, at: int) -> int:
+    """Over a type annotation, PHP's `string(8)` or the `" + "` of a source line."""
     typed = _TYPE.match(data, at, at + 60)
     return typed.end() if typed else at
 

@@ -13,7 +13,7 @@ from functools import cache, lru_cache
 
 from toolfault import conventions as c
 from toolfault.envelope import cut
-from toolfault.redact import scrub
+from toolfault.redact import scrub, scrub_stack
 from toolfault.telemetry import events
 from toolfault.telemetry.record import Attributes
 
@@ -95,12 +95,13 @@ def stack(error: BaseException) -> str:
         return "[unprintable]"
     frames = cut("\n".join(_frames(taken)), c.MAX_STACK - _INNERMOST - 2)
     # Scrubbed with what stands before it, so that the cut does not begin inside a secret.
-    innermost = _scrubbed(formatted[-2 * _INNERMOST :])[-_INNERMOST:]
-    return f"{_scrubbed(frames)}\n\n{innermost}"
+    innermost = _scrubbed_stack(formatted[-2 * _INNERMOST :])[-_INNERMOST:]
+    return f"{_scrubbed_stack(frames)}\n\n{innermost}"
 
 
 #: A bug comes again and again with the same stack.
 _scrubbed = lru_cache(maxsize=128)(scrub)
+_scrubbed_stack = lru_cache(maxsize=128)(scrub_stack)  # a message loses its frames, a stack does not
 
 
 def _frames(taken: traceback.TracebackException) -> list[str]:
