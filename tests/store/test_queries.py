@@ -4,7 +4,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from toolfault.store.queries import changes, groups, lists, references, tools, totals
+from toolfault.store.queries import changes, errors, groups, lists, references, tools, totals
 from toolfault.store.queries.base import open_engine
 
 NOW = datetime.now(UTC).replace(microsecond=0)
@@ -82,21 +82,20 @@ def test_size_knows_the_last_partition(conn):
 def test_errors_page_by_arrival_and_key_without_loss_where_arrivals_are_equal(connection, conn):
     for number in range(1, 6):
         add_call(connection, number)
-    first = lists.errors(conn, lists.Filters(), most=2)
+    first = errors.errors(conn, errors.Filters(), most=2).rows
     last = first[-1]
-    rest = lists.errors(
-        conn, lists.Filters(), before=(last.received_at, last.trace_id, last.span_id), most=9
-    )
+    rest = errors.errors(
+        conn, errors.Filters(), before=(last.received_at, last.trace_id, last.span_id), most=9
+    ).rows
     assert [row.reference_id for row in first + rest] == ["r5", "r4", "r3", "r2", "r1"]
 
 
 def test_scope_hides_rows_of_other_services(connection, conn):
     add_call(connection, 1, service="one")
     add_call(connection, 2, service="two")
-    seen = lists.errors(conn, lists.Filters(), scope=frozenset({"two"}))
+    seen = errors.errors(conn, errors.Filters(), scope=frozenset({"two"})).rows
     assert [row.service for row in seen] == ["two"]
-    assert lists.errors(conn, lists.Filters(), scope=frozenset()) == []
-    assert lists.newest(conn, frozenset({"three"})) is None
+    assert errors.errors(conn, errors.Filters(), scope=frozenset()).rows == []
 
 
 def test_a_group_counts_its_hours_over_all_writers_and_its_last_hour_in_the_rows(connection, conn):
@@ -171,3 +170,16 @@ def test_tool_levels_are_split_at_the_given_hour(connection, conn):
     connection.commit()
     found = tools.ended(conn, hour - timedelta(days=7), hour)
     assert found == [tools.Ended("s", "e", "t", "ok", 5, 7, hour - timedelta(hours=5))]
+
+
+def test_a_search_for_a_rare_value_stops_and_goes_on_where_it_stopped(connection, conn):
+    for number in range(1, 11):
+        add_call(connection, number, reason="rare" if number in (2, 9) else "usual")
+    rare = errors.Filters(reason=("rare",))
+    first = errors.errors(conn, rare, searched=5)
+    assert [row.reference_id for row in first.rows] == ["r9"]
+    second = errors.errors(conn, rare, before=first.searched_to, searched=5)
+    assert [row.reference_id for row in second.rows] == ["r2"]
+    assert second.searched_to is None
+    assert errors.errors(conn, rare, scope=frozenset({"other"}), searched=5) == ([], None)
+    assert errors.errors(conn, errors.Filters(), searched=5).searched_to is None

@@ -9,7 +9,7 @@ from typing import Annotated, TypeVar
 from fastapi import APIRouter, Path, Query
 from starlette.requests import Request
 
-from toolfault.store.queries import changes, groups, lists, tools
+from toolfault.store.queries import changes, errors, groups, lists, tools
 from toolfault.store.queries.base import Scope
 from toolfault.store.tokens import Role
 from toolfault.web import cursor, listing
@@ -41,35 +41,44 @@ def get_errors(
     filters: Annotated[listing.ErrorFilters, Query()],
     cursor: Cursor = None,
     size: Size = 50,
-) -> listing.Page[listing.ErrorItem]:
-    """Calls that were not ok, newest arrival first."""
+) -> listing.ErrorPage:
+    """Calls that were not ok, newest arrival first.
+
+    A page may be short, even empty, and still have a next one: a search for a rare value stops
+    after so many calls, and `searched_to` says how far back it went.
+    """
     principal = ctx.doors.admit(request, Role.SUPPORT)
     return errors_page(ctx, principal.services, filters, cursor, size)
 
 
 def errors_page(
     ctx: Context, scope: Scope, filters: listing.ErrorFilters, after: str | None, size: int
-) -> listing.Page[listing.ErrorItem]:
+) -> listing.ErrorPage:
     """One page of the list of errors."""
     before = cursor.decode(after, datetime, bytes, bytes)
     with ctx.engine.connect() as conn:
-        found = lists.errors(
+        found = errors.errors(
             conn, _filters(filters), before=_triple(before), scope=scope, most=size + 1
         )
         rows, more = page_of(
-            found, size, lambda row: cursor.encode(row.received_at, row.trace_id, row.span_id)
+            found.rows, size, lambda row: cursor.encode(row.received_at, row.trace_id, row.span_id)
         )
         incidents = Incidents(conn, [row.told_at or row.started_at for row in rows])
     items = [listing.ErrorItem.of(row, incidents.of(place_of(row), row.started_at)) for row in rows]
-    return listing.Page[listing.ErrorItem](items=tuple(items), next=more)
+    end = found.searched_to if more is None else None
+    return listing.ErrorPage(
+        items=tuple(items),
+        next=cursor.encode(*end) if end else more,
+        searched_to=end[0] if end else None,
+    )
 
 
 def _triple(key: cursor.Key | None) -> tuple[datetime, bytes, bytes] | None:
     return None if key is None else (key[0], key[1], key[2])
 
 
-def _filters(filters: listing.ErrorFilters) -> lists.Filters:
-    return lists.Filters(
+def _filters(filters: listing.ErrorFilters) -> errors.Filters:
+    return errors.Filters(
         tool=tuple(filters.tool),
         code=tuple(filters.code),
         outcome=tuple(filters.outcome),

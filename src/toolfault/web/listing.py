@@ -6,8 +6,9 @@ from uuid import UUID
 
 from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, StringConstraints
 
+from toolfault.store.queries.errors import Error
 from toolfault.store.queries.groups import Group
-from toolfault.store.queries.lists import DeadLetter, Error
+from toolfault.store.queries.lists import DeadLetter
 from toolfault.store.queries.references import Tool
 from toolfault.taxonomy import Code, Outcome
 from toolfault.web import record
@@ -94,6 +95,14 @@ class ErrorItem(Frozen):
             group=row.fingerprint.hex() if row.fingerprint else None,
             incident=incident,
         )
+
+
+class ErrorPage(Page[ErrorItem]):
+    """One page of the list of errors."""
+
+    searched_to: datetime | None = Field(
+        description="How far back the search went, where it stopped before the end."
+    )
 
 
 class GroupItem(Frozen):

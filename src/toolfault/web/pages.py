@@ -11,7 +11,7 @@ from fastapi import APIRouter
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
-from toolfault.store.queries import lists, tools
+from toolfault.store.queries import errors, lists, tools
 from toolfault.store.tokens import Role
 from toolfault.web import api_lists, incidents, levels, listing, render
 from toolfault.web.context import Context, Ctx
@@ -46,7 +46,7 @@ def answer_page(
     now = ctx.now()
     with ctx.engine.connect() as conn:
         alerts = incidents.in_scope(lists.incidents(conn, now, now), principal.viewer.scope)
-        newest = lists.newest(conn, principal.viewer.scope)
+        newest = errors.newest(conn) if principal.services is None else None
     frame = {
         "assets": _ASSETS,
         "current": current,
@@ -95,13 +95,13 @@ def _other_id(ctx: Context, principal: Principal, text: str) -> dict[str, str] |
     """The filter under which the text names a conversation or a trace that has errors."""
     trace = _trace_id(text)
     tries = (
-        [({"conversation": text}, lists.Filters(conversation=text))] if text.isprintable() else []
+        [({"conversation": text}, errors.Filters(conversation=text))] if text.isprintable() else []
     )
     if trace is not None:
-        tries.insert(0, ({"trace": trace.hex()}, lists.Filters(trace=trace)))
+        tries.insert(0, ({"trace": trace.hex()}, errors.Filters(trace=trace)))
     with ctx.engine.connect() as conn:
         for found, filters in tries:
-            if lists.errors(conn, filters, scope=principal.viewer.scope, most=1):
+            if errors.errors(conn, filters, scope=principal.viewer.scope, most=1).rows:
                 return found
     return None
 

@@ -1,0 +1,169 @@
+"""The list of calls that were not ok."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from toolfault.store.queries.base import (
+    Scope,
+    chosen,
+    columns,
+    execute,
+    fetch,
+    in_scope,
+    scalar,
+    scope_value,
+    statement,
+)
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from sqlalchemy import Connection
+
+#: When it arrived, trace and span: the order of the list.
+Key = tuple["datetime", bytes, bytes]
+
+
+class Error(NamedTuple):
+    """A call that was not ok, as the list shows it."""
+
+    received_at: datetime
+    started_at: datetime
+    told_at: datetime | None
+    duration_us: int
+    attempts: int
+    trace_id: bytes
+    span_id: bytes
+    service: str
+    environment: str
+    tool: str
+    outcome: str
+    code: str | None
+    reason: str | None
+    action: str
+    effect: str
+    reference_id: str | None
+    conversation_id: str | None
+    agent: str | None
+    version: str | None
+    fingerprint: bytes | None
+
+
+class Filters(NamedTuple):
+    """What a list is narrowed to; an empty filter lets everything through."""
+
+    tool: tuple[str, ...] = ()
+    code: tuple[str, ...] = ()
+    outcome: tuple[str, ...] = ()
+    reason: tuple[str, ...] = ()
+    service: tuple[str, ...] = ()
+    environment: tuple[str, ...] = ()
+    conversation: str | None = None
+    trace: bytes | None = None
+    fingerprint: bytes | None = None
+    since: datetime | None = None
+    until: datetime | None = None
+
+
+class Found(NamedTuple):
+    """Some errors, and how far back the search went where it stopped before the end."""
+
+    rows: list[Error]
+    searched_to: Key | None
+
+
+_SETS = ("tool", "code", "outcome", "reason", "service", "environment")
+#: Filters with an index of their own, and what each compares.
+_INDEXED = {"conversation": "conversation_id", "trace": "trace_id", "fingerprint": "fingerprint"}
+#: Filters without one: of the calls that the others leave, so many are looked through for a page.
+_UNINDEXED = ("outcome", "reason", "service", "environment")
+_SEARCHED = 20_000
+_KEY = "(received_at, trace_id, span_id)"
+_ORDER = "ORDER BY received_at DESC, trace_id DESC, span_id DESC"
+_NEWEST = "SELECT received_at FROM tool_call ORDER BY received_at DESC LIMIT 1"
+
+
+def errors(
+    conn: Connection,
+    filters: Filters,
+    *,
+    before: Key | None = None,
+    scope: Scope = None,
+    most: int = 50,
+    searched: int = _SEARCHED,
+) -> Found:
+    """Calls that were not ok, newest arrival first.
+
+    Args:
+        conn: a connection of an engine of `open_engine`.
+        filters: what the list is narrowed to.
+        before: the key of the last row, or `searched_to`, of the page before.
+        scope: services that may be seen.
+        most: rows at most.
+        searched: how many calls are looked through where no index finds them.
+    """
+    at, trace, span = before or (None, None, None)
+    values: dict[str, Any] = {
+        **{name: list(v) if name in _SETS else v for name, v in filters._asdict().items()},
+        "scope": scope_value(scope),
+        "at": at,
+        "before_trace": trace,
+        "before_span": span,
+    }
+    near = _indexed_conditions(filters, is_later=before is not None)
+    last = None
+    if _is_search(filters):
+        last = _end_of_search(conn, near, searched, values)
+    rest = [chosen(name, name, values[name]) for name in _UNINDEXED]
+    if last is not None:
+        rest.append(f"{_KEY} >= (%(to)s, %(to_trace)s, %(to_span)s)")
+        values.update(zip(("to", "to_trace", "to_span"), last, strict=True))
+    select = ("SELECT", columns(Error), "FROM tool_call WHERE", " AND ".join([*near, *rest]))
+    rows = fetch(conn, Error, statement(*select, _ORDER, "LIMIT %(most)s"), **values, most=most)
+    return Found(rows, last)
+
+
+def _indexed_conditions(filters: Filters, *, is_later: bool) -> list[str]:
+    # The scope belongs here: where a search stops must say nothing about what is out of it.
+    conditions = [in_scope()]
+    conditions += [chosen(name, name, getattr(filters, name)) for name in ("tool", "code")]
+    conditions += [
+        f"{column} = %({name})s"
+        for name, column in _INDEXED.items()
+        if getattr(filters, name) is not None
+    ]
+    if filters.since is not None:
+        conditions.append("received_at >= %(since)s")
+    if filters.until is not None:
+        conditions.append("received_at < %(until)s")
+    if is_later:
+        conditions.append(f"{_KEY} < (%(at)s, %(before_trace)s, %(before_span)s)")
+    return conditions
+
+
+def _is_search(filters: Filters) -> bool:
+    """Whether a rare value could make the whole table be read for one page."""
+    if any(getattr(filters, name) is not None for name in _INDEXED):
+        return False
+    return any(getattr(filters, name) for name in _UNINDEXED)
+
+
+def _end_of_search(
+    conn: Connection, conditions: list[str], searched: int, values: dict[str, Any]
+) -> Key | None:
+    """The last call to be looked at, or None when there are fewer."""
+    where = " AND ".join(conditions)
+    stmt = statement(
+        "SELECT received_at, trace_id, span_id FROM tool_call WHERE",
+        where,
+        _ORDER,
+        "OFFSET %(searched)s LIMIT 1",
+    )
+    return execute(conn, stmt, **values, searched=searched).fetchone()
+
+
+def newest(conn: Connection) -> datetime | None:
+    """When the newest call that was not ok arrived, of any service."""
+    found: datetime | None = scalar(conn, _NEWEST)
+    return found
