@@ -39,6 +39,8 @@ _SIGNED = re.compile(r"[A-Za-z0-9+/=%_-]{16,}")
 _LOCATION = re.compile(
     r"([\w.-]+)\s*(?:\r?\n|\\n)[^\n]*\Z|loc[\"']?[ ]?[:=][ ]?[\[(][^\])]{0,200}?[\"']([\w.-]+)[\"'][\])][^\n]*\Z"
 )
+_ARGUMENT = re.compile(r"[A-Za-z_]\w*=")
+_HEX_KEY = re.compile(r"[0-9A-Fa-f]{32,64}")
 _FIRST_WORD = re.compile(r"[a-z']+(?=[\s.,:;!?)]|\Z)")
 
 
@@ -214,15 +216,20 @@ def prose(view: View, start: int, end: int) -> Spans:
     if value is None:
         return
     text = view.data[value.start : value.end][:600]
-    found = is_secret(key, text, quoted=value.quoted)
+    found = None if _ARGUMENT.match(text) else is_secret(key, text, quoted=value.quoted)
     if not found or (" " in text and value.quoted and kind != "password"):
         return
-    stated = (
-        view.low[start:end].rstrip().endswith((" is", " was", "=", ":", " of", " identified by"))
-    )
-    if (
-        (kind == "password" and text.isdigit() and len(text) > 4)
-        or looks_random(text, 6 if kind == "password" else 8)
-        or (kind == "password" and (value.quoted or stated))
-    ):
+    if _is_made(view.low[start:end].rstrip(), kind, text, quoted=value.quoted):
         yield Span(value.start, value.end, found)
+
+
+def _is_made(said: str, kind: str, text: str, *, quoted: bool) -> bool:
+    """Whether the word after a secret's name is no word of the sentence."""
+    if kind == "password":
+        return (
+            quoted
+            or said.endswith((" is", " was", "=", ":", " of"))
+            or looks_random(text, 6)
+            or (text.isdigit() and len(text) > 4)
+        )
+    return looks_random(text) or (kind == "api_key" and bool(_HEX_KEY.fullmatch(text)))

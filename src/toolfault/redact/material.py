@@ -7,6 +7,7 @@ import re
 from toolfault.redact.spans import Span, Spans, View
 from toolfault.redact.values import looks_random
 
+_PEM_LINE = re.compile(r"(?:\s|\\+[rn])*(?:\n|\\+n)[A-Za-z0-9+/=]{2,}")
 _PEM_BODY = re.compile(
     r"(?:(?:[\s\"'+]|\\+[nr])*(?:Proc-Type|DEK-Info|Version|Comment|Hash|Charset)[^\n\\]{0,100})*(?:(?:[\s\"'+,]|\\+[nr])*[A-Za-z0-9+/=:,-]{12,})+(?:(?:[\s\"'+]|\\+[nr])*[A-Za-z0-9+/]*={1,2})?"
 )
@@ -20,7 +21,7 @@ def private_key(view: View, start: int, end: int) -> Spans:
         found = _PEM_END.match(view.data, close)
         yield Span(start, found.end() if found else close + 4, "private_key")
         return
-    body = _PEM_BODY.match(view.data, end, end + 8192)
+    body = _PEM_BODY.match(view.data, end, end + 8192) or _PEM_LINE.match(view.data, end, end + 200)
     if body:
         yield Span(start, body.end(), "private_key")
 

@@ -140,6 +140,7 @@ def host(view: View, start: int, end: int) -> Spans:
     yield Span(begin + offset, stop, "host")
 
 
+_PROSE = ("host", "name", "address", "lookup", "resolve", "server=", "address=", "addr=")
 _NO_HOSTS = words("localhost nginx unreachable unknown down apache cloudflare gunicorn uvicorn")
 
 
@@ -147,7 +148,7 @@ def _is_name(said: str, text: str) -> bool:
     """Whether a bare word after `lookup` or `host` is a name: digits, dots or dashes tell."""
     if said.startswith("host "):
         return bool(re.search(r"\d", text))
-    prose = said.rstrip().endswith(("host", "name", "address", "lookup", "resolve"))
+    prose = said.rstrip().endswith(_PROSE)
     return not prose or bool(re.search(r"[\d.-]", text))
 
 

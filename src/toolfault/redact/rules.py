@@ -64,7 +64,7 @@ _SQL_UPPER = (
     r"|UPDATE[ \t]+[^ \t\n]{1,100}[ \t\n]+SET[ \t\n]|DELETE[ \t]+FROM[ \t]+[^ \t\n]|(?:CREATE|ALTER)[ \t]+(?:USER|ROLE|LOGIN)[ \t]"
     r"|(?:CREATE|ALTER)[ \t]+TABLE[ \t]+[^ \t\n(]{1,100}[ \t\n]*\(|DROP[ \t]+TABLE[ \t]+[^ \t\n]|SELECT[ \t]+[a-z_.]{1,60}\(|VALUES[ \t\n]*\("
     r"|WHERE[ \t\n]+\\{0,2}[a-zA-Z_.\"`]{1,60}[ \t\n]*(?:[=<>!]|LIKE[ \t]|IN[ \t]*\()|WITH[ \t]+[a-z_]{1,60}[ \t]+AS[ \t]*\("
-    r"|EXEC(?:UTE)?[ \t]+[a-zA-Z_.]{1,60}[ \t]+[@'])"
+    r"|CALL[ \t]+[a-zA-Z_.]{1,60}\(|EXEC(?:UTE)?[ \t]+[a-zA-Z_.]{1,60}[ \t]+[@'])"
 )
 _NAME = r"[a-z0-9_.\"`\[\]]{1,80}"
 _SQL_LOWER = (
@@ -126,7 +126,7 @@ CONTEXT: tuple[Rule, ...] = (
     Rule("ip", ("fe8", "fe9", "fea", "feb", "fc", "fd"), r"\b(?:fe[89ab][0-9a-f]|f[cd][0-9a-f]{2}):[0-9a-f:]{1,40}(?:[0-9]{1,3}(?:\.[0-9]{1,3}){3})?", places.address_v6),
     Rule("host", (".internal", ".local", ".corp", ".lan", ".intra", ".svc", ".priv", ".consul", ".home", ".int", ".vpn"), r"\.(?:internal|local|localdomain|localnet|corp|lan|intranet|intra|svc|private|priv|consul|home|int|vpn)\b", places.host),
     Rule("host", ("internal.", "corp.", "intranet.", "intra.", "vpn.", "svc."), r"\b(?:internal|corp|intranet|intra|vpn|svc)\.[a-z0-9-]{1,63}\.[a-z]{2,}", places.host),
-    Rule("host", ("host", "server at", "enotfound", "eai_again", "lookup ", "resolve ", "server=", "source=", "addr"), r"(?:\bhost(?:name|addr)?[\"']?[ ]?[=:][ ]?|\bhost name |\bhost |\bserver at |\b(?:server|data source|address|addr)[ ]?=[ ]?(?:tcp:)?|\b(?:enotfound|eai_again) |\blookup |\bresolve (?:host )?|\bunknown host:? )[\"'`]?", places.named_host, looks_ahead=True),
+    Rule("host", ("host", "server at", "server on", "enotfound", "eai_again", "lookup ", "resolve ", "server=", "source=", "addr"), r"(?:\bhost(?:name|addr)?[\"']?[ ]?[=:][ ]?|\bhost name |\bhost |\bserver (?:at|on) |\b(?:server|data source|address|addr)[ ]?=[ ]?(?:tcp:)?|\b(?:enotfound|eai_again) |\blookup |\bresolve (?:host )?|\bunknown host:? )[\"'`]?", places.named_host, looks_ahead=True),
     Rule("host", ("://",), "://", places.named_host, looks_ahead=True),
     Rule("host", (":",), r"[a-z0-9]:(?:" + _PORTS + r")\b", places.port_host, gate=rf"[a-z0-9]:(?:{_PORTS})\b"),
     Rule("host", ("\\\\",), r"(?:[ \t\"'(=]|\A)\\\\(?:\\\\)?", places.named_host, looks_ahead=True),
@@ -134,7 +134,7 @@ CONTEXT: tuple[Rule, ...] = (
     Rule("user", ("~",), r"(?:[ \t\"'=(:]|\A)~[a-z_]", places.tilde_home),
     Rule("user", ("/users/",), r"/Users/", places.home, looks_ahead=True, folded=False),
     Rule("user", ("users", "documents and settings", "home"), r"(?:[a-z]:(?:\\{1,4}|/)|\\{1,4})(?:users|documents and settings)(?:\\{1,4}|/)|\\{1,4}home\\{1,4}", places.windows_home, looks_ahead=True),
-    Rule("sql", ("select", "insert", "replace", "merge", "update", "delete", "create", "alter", "drop", "values", "where", " as (", "exec"), _SQL_UPPER, programs.sql, folded=False),
+    Rule("sql", ("select", "insert", "replace", "merge", "update", "delete", "create", "alter", "drop", "values", "where", " as (", "exec", "call "), _SQL_UPPER, programs.sql, folded=False),
     Rule("sql", ("select", "insert", "update", "delete"), _SQL_LOWER, programs.sql),
     Rule("sql", ("sql", "query", "statement", "execut"), r"\b(?:sql|query|statement|executing|execute)[\"']?[ ]?[:=][ ]?[\"'\[(]{0,2}(?:select|insert|update|delete|with|call|exec|merge|replace)[ \t\n]", programs.sql),
     Rule("sql", ("parameters: $1",), r"parameters: \$1 = ", programs.failing_row, looks_ahead=True),
