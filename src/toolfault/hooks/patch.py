@@ -27,10 +27,15 @@ def after_init(cls: type[T], add: Callable[[T], None]) -> None:
 
 def with_argument(cls: type[Any], name: str, add: Callable[[Any], Any]) -> None:
     """Give every object made from now on the keyword argument that `add` makes of the given one."""
+    with_arguments(cls, lambda given: {name: add(given.get(name))})
+
+
+def with_arguments(cls: type[Any], add: Callable[[dict[str, Any]], dict[str, Any]]) -> None:
+    """Give every object made from now on the keyword arguments that `add` makes of those given."""
 
     def made(original: Callable[..., None], self: Any, *args: Any, **kwargs: Any) -> None:
         with _quiet():
-            kwargs[name] = add(kwargs.get(name))
+            kwargs |= add(kwargs)
         original(self, *args, **kwargs)
 
     _replace(cls, made)
