@@ -1,10 +1,10 @@
 """A running service: real HTTP and gRPC servers before a pipeline on a real database."""
 
 import asyncio
-import secrets
 import socket
 import threading
 from contextlib import asynccontextmanager
+from datetime import UTC, datetime
 
 import grpc
 import httpx
@@ -16,6 +16,7 @@ from psycopg.rows import namedtuple_row
 from toolfault.ingest import grpc as ingest_grpc
 from toolfault.ingest.http import make_app
 from toolfault.ingest.pipeline import Pipeline
+from toolfault.store import partitions, schema
 
 
 def method(signal):
@@ -92,14 +93,14 @@ async def service(database_url):
 
 
 @pytest.fixture(scope="module")
-def shared_url(postgres, _template):
+def shared_url(_databases):
     """A database for all tests of a module."""
-    name = f"shared_{secrets.token_hex(4)}"
-    with psycopg.connect(postgres, autocommit=True) as conn:
-        conn.execute(f"CREATE DATABASE {name} TEMPLATE {_template}")
-    yield f"{postgres.rpartition('/')[0]}/{name}"
-    with psycopg.connect(postgres, autocommit=True) as conn:
-        conn.execute(f"DROP DATABASE {name} WITH (FORCE)")
+    url = _databases.create()
+    schema.upgrade(url)
+    with psycopg.connect(url) as conn:
+        partitions.maintain(conn, datetime.now(UTC), partitions.Retention(days=7))
+    yield url
+    _databases.drop(url)
 
 
 @pytest.fixture(scope="module")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from datetime import datetime
+from functools import lru_cache
 from hashlib import blake2b
 from typing import Any
 
@@ -18,6 +19,7 @@ from toolfault.ingest.scrubbing import as_json, clean, free_text, identifier, la
 from toolfault.store.rows import Call, Event, Log
 
 EVENT_NAME_ATTRIBUTE = "event.name"  # where clients wrote it before OTLP had a field for it
+_PREFIX = c.EVENT_PREFIX.encode()
 NO_TRACE, NO_SPAN = bytes(16), bytes(8)
 #: Kept far from the end of bigint, as counts are summed.
 MAX_COUNT = 1_000_000_000
@@ -27,9 +29,15 @@ _RESULTS = frozenset({"ok", "error", "exhausted"})
 
 def event_name(log: Any, attributes: Mapping[str, bytes]) -> str | None:
     """The event's name, cut and scrubbed; None for a record that is no event."""
-    if log.event_name:
-        return name(wire.value(log.event_name[: 4 * c.MAX_NAME]))
-    return name(attributes.get(EVENT_NAME_ATTRIBUTE))
+    named = log.event_name or wire.text(attributes.get(EVENT_NAME_ATTRIBUTE)).encode()
+    return _event_name(named) if len(named) <= c.MAX_NAME else None
+
+
+@lru_cache(1024)
+def _event_name(named: bytes) -> str | None:
+    prefix = _PREFIX if named.startswith(_PREFIX) else b""
+    # Scrubbed without our prefix, which would hide from the scrubber where a secret begins.
+    return prefix.decode() + (name(wire.value(named[len(prefix) :])) or "") or None
 
 
 def ids_of(log: Any) -> tuple[bytes, bytes]:
@@ -97,7 +105,7 @@ def log_of(
         record.at(time_of(log)), None, received_at, _severity(log), *ids_of(log),
         digest(log, named or "", attributes), named, place.service, place.environment,
         scrubbing.reference(get(c.REFERENCE_ID)), name(get(c.EXCEPTION_TYPE_OTEL)), body,
-        clean(wire.text(stack), c.MAX_STACK) if stack else None,
+        clean(wire.text(stack), c.MAX_STACK, keeps_frames=True) if stack else None,
         as_json(record.kept(_OF_LOGS, attributes)),
     )  # fmt: skip
 

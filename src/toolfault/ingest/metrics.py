@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
 from toolfault import conventions as c
-from toolfault.ingest.scrubbing import Faults
+from toolfault.redact import faults
 
 #: Why a record is refused; a closed set, for each is a series.
 REASONS = ("invalid_id", "not_storable")
@@ -49,10 +49,10 @@ class Metrics:
         self.queue_bytes = Gauge(
             c.INGEST_QUEUE_BYTES, "Decoded bytes read and not yet committed", registry=registry
         )
-        faults = Counter(
+        self.scrub_faults = Counter(
             c.INGEST_SCRUB_FAULTS, "Texts withheld as the scrubber failed", registry=registry
         )
-        self._faults, self._faults_told = faults, Faults.count
+        self._faults_told = faults()
         self._start_at_zero()
 
     def _start_at_zero(self) -> None:
@@ -69,5 +69,5 @@ class Metrics:
         self.ignored.labels(signal).inc(ignored)
         for reason, amount in Tally(refused).items():
             self.refused.labels(signal, reason).inc(amount)
-        self._faults.inc(Faults.count - self._faults_told)
-        self._faults_told = Faults.count
+        told, self._faults_told = self._faults_told, faults()
+        self.scrub_faults.inc(self._faults_told - told)

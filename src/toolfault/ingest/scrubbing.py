@@ -1,7 +1,6 @@
 """Text on its way into a row: repaired, scrubbed, cut.
 
-The agent has scrubbed it already; that is not believed. Order: cut to a window, scrub, cut to size,
-so that no cut leaves half a secret that the scrubber would have known whole.
+The agent has scrubbed it already; that is not believed. A scrubber that fails withholds the text.
 """
 
 from __future__ import annotations
@@ -9,35 +8,22 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable
+from contextlib import suppress
 from functools import lru_cache
 from urllib.parse import urlsplit
 
 from toolfault import conventions as c
 from toolfault.ingest.wire import text as text_of
-from toolfault.redact import scrub
+from toolfault.redact import cap
 
-UNSCRUBBABLE = "[unscrubbable]"
-#: Scrubbed beyond what is kept: longer than the longest secret that is known by its shape.
-_WINDOW = 4096
 #: Longer values are not remembered, so that the memory is bounded by bytes too.
 _REMEMBERED = 512
 _MEMORY = 8192
 
 
-class Faults:
-    """How often the scrubber failed; each time the text was withheld."""
-
-    count = 0
-
-
-def clean(text: str, most: int) -> str:
+def clean(text: str, most: int, *, keeps_frames: bool = False) -> str:
     """`text` as it may be stored: scrubbed, at most `most` characters, without U+0000."""
-    try:
-        scrubbed = scrub(text[: most + _WINDOW])
-    except Exception:  # noqa: BLE001 - fails closed: a scrubber's fault never shows the raw text
-        Faults.count += 1
-        return UNSCRUBBABLE
-    return scrubbed.replace("\x00", "\ufffd")[:most]
+    return cap(text, most, keeps_frames=keeps_frames).replace("\x00", "\ufffd")
 
 
 def free_text(value: bytes | None, most: int = c.MAX_TEXT) -> str | None:
@@ -107,16 +93,13 @@ def contact(value: bytes | None) -> str | None:
 
 
 def link(value: bytes | None) -> str | None:
-    """A runbook's address: its host may be an internal one, the rest is scrubbed."""
+    """A runbook's address: it may be on an internal host, all else about it is scrubbed."""
     told = text_of(value)[: c.MAX_TEXT]
-    try:
-        parts = urlsplit(told)
-    except ValueError:
-        return clean(told, c.MAX_TEXT)
-    if parts.scheme not in ("http", "https") or "@" in parts.netloc:
-        return clean(told, c.MAX_TEXT) or None
-    rest = told[told.index(parts.netloc) + len(parts.netloc) :]
-    return f"{parts.scheme}://{parts.netloc.replace(chr(0), '')}{clean(rest, c.MAX_TEXT) if rest else ''}"
+    scrubbed = clean(told, c.MAX_TEXT)
+    with suppress(ValueError):
+        if scrubbed.replace("[REDACTED:host]", urlsplit(told).hostname or "", 1) == told:
+            return told
+    return scrubbed or None
 
 
 def as_json(attributes: dict[str, object]) -> str | None:
