@@ -293,3 +293,38 @@ def test_a_dead_letter_without_a_trace_adds_no_second_call(store, make, engine):
         [make.event(names.DEAD_LETTER, label="book_meeting", reference_id=call.reference_id)],
     )
     assert [match.outcome for match in lookup(engine, call.reference_id).matches] == ["failed"]
+
+
+def test_a_declined_answer_is_shown_as_the_data_block_the_model_read(store, make, engine):
+    call = make.call(
+        outcome="declined",
+        code="CONFLICT",
+        reason="slot_taken",
+        action="none",
+        effect="none",
+        message="Taken.",
+    )
+    store([call])
+    assert lookup(engine, call.reference_id).matches[0].envelope == {
+        "status": "declined",
+        "output": '<untrusted-data source="tool_refusal">\nslot_taken: Taken.\n</untrusted-data>',
+    }
+
+
+def test_an_envelope_holds_the_reference_only_where_the_user_is_to_hear_it(store, make, engine):
+    call = make.call(
+        code="UNAVAILABLE", action="retry_later", effect="none", message="Not available."
+    )
+    foreign = make.call(message=None)
+    store([call, foreign])
+    assert lookup(engine, call.reference_id).matches[0].envelope == {
+        "status": "error",
+        "error": {
+            "code": "UNAVAILABLE",
+            "reason": "unmapped_failure",
+            "message": "Not available.",
+            "action": "retry_later",
+            "retryable": True,
+        },
+    }
+    assert lookup(engine, foreign.reference_id).matches[0].envelope is None

@@ -43,7 +43,7 @@ def make_match(conn: Connection, row: Reference, call: Call | None, asked: Asked
     return Match(
         **{**_outline(row), **_of_call(call, known.attributes)},
         words=_words(known),
-        envelope=record.envelope(call, known.attributes),
+        envelope=record.told(call, known.attributes),
         attempt_list=record.attempts(known.attributes),
         conversation=_conversation(conn, call, asked),
         **_around(known, asked),

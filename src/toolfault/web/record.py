@@ -7,7 +7,8 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from toolfault import conventions as names
-from toolfault.taxonomy import Action, Outcome, is_retryable
+from toolfault import envelope
+from toolfault.taxonomy import ACTIONS_WITH_REFERENCE, Action, Code, Outcome
 from toolfault.web.models import Attempt, ExceptionDetail, LogLine
 
 if TYPE_CHECKING:
@@ -20,28 +21,25 @@ _LEVELS = ((21, "FATAL"), (17, "ERROR"), (13, "WARN"), (9, "INFO"), (5, "DEBUG")
 _MOST_ATTEMPTS = 50
 
 
-def envelope(call: Call, attributes: Mapping[str, Any]) -> dict[str, Any] | None:
-    """What the model read, put together from the record as the library does it."""
-    if call.outcome in (Outcome.OK, Outcome.CANCELLED):
+def told(call: Call, attributes: Mapping[str, Any]) -> dict[str, Any] | None:
+    """The envelope the model read, made from the record as the library made it.
+
+    None where it read none, or where the record does not say what: it came from a foreign library.
+    """
+    code, action = member(Code, call.code), member(Action, call.action)
+    if code is None or action is None or call.message is None:  # ok and cancelled have no code
         return None
     if call.outcome == Outcome.DECLINED:
-        output = {"reason": call.reason, "message": call.message}
-        advice = {"action": call.action} if call.action != Action.NONE else {}
-        return {"status": "declined", "output": {k: v for k, v in output.items() if v}, **advice}
-    action = member(Action, call.action)
-    error = {
-        "code": call.code,
-        "reason": call.reason,
-        "field": text(attributes.get(names.FIELD)),
-        "message": call.message,
-        "action": call.action,
-        "retryable": boolean(
-            attributes.get(names.RETRYABLE), action is not None and is_retryable(action)
-        ),
-        "retry_after": number(attributes.get(names.RETRY_AFTER)),
-        "ref": call.reference_id,
-    }
-    return {"status": "error", "error": {k: v for k, v in error.items() if v is not None}}
+        return envelope.declined(call.reason or code, call.message, action, call.reference_id)
+    return envelope.error(
+        code,
+        call.message,
+        action,
+        reason=call.reason,
+        field=text(attributes.get(names.FIELD)),
+        retry_after=number(attributes.get(names.RETRY_AFTER)),
+        ref=call.reference_id if action in ACTIONS_WITH_REFERENCE else None,
+    )
 
 
 def attempts(attributes: Mapping[str, Any]) -> tuple[Attempt, ...]:
