@@ -64,7 +64,10 @@ def _library_roots() -> tuple[str, ...]:
 
 @cache
 def _is_library(filename: str) -> bool:
-    return filename.startswith((*_library_roots(), "<frozen"))
+    # The demo stands in for an agent's own code.
+    return (
+        filename.startswith((*_library_roots(), "<frozen")) and "/toolfault/demo/" not in filename
+    )
 
 
 def emit(error: BaseException, reference_id: str, place: events.Place) -> None:
@@ -101,7 +104,9 @@ def stack(error: BaseException) -> str:
 
 #: A bug comes again and again with the same stack.
 _scrubbed = lru_cache(maxsize=128)(scrub)
-_scrubbed_stack = lru_cache(maxsize=128)(scrub_stack)  # a message loses its frames, a stack does not
+_scrubbed_stack = lru_cache(maxsize=128)(
+    scrub_stack
+)  # a message loses its frames, a stack does not
 
 
 def _frames(taken: traceback.TracebackException) -> list[str]:
