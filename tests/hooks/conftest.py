@@ -1,6 +1,9 @@
 """What the tests of all frameworks share; each runs in an environment that has only its own."""
 
 import os
+import subprocess
+import sys
+from pathlib import Path
 
 import pytest
 from opentelemetry import trace
@@ -16,6 +19,19 @@ from toolfault.telemetry import declared, events, report
 
 for name in [name for name in os.environ if name.startswith(("TOOLFAULT_", "OTEL_"))]:
     del os.environ[name]
+
+EXAMPLES = Path(__file__).parents[2] / "examples" / "hooks"
+
+#: How the booking scenario of the examples ends, whatever the framework.
+BOOKING = """
+list_slots          ok                                                  attempts 1
+book_meeting        ok                                                  attempts 1
+book_meeting        declined    CONFLICT slot_taken                     attempts 1
+book_meeting        failed      UNAVAILABLE upstream_unavailable        attempts 1
+book_meeting        invalid     INVALID_ARGUMENT invalid_arguments      attempts 0
+cancel_meeting      failed      INTERNAL unmapped_failure               attempts 1
+reschedule_meeting  not_found   NOT_FOUND unknown_tool                  attempts 0
+""".lstrip()
 
 # Frameworks take the global provider when they are imported, so there is one for the process.
 _spans, _events = InMemorySpanExporter(), InMemoryLogRecordExporter()
@@ -72,3 +88,21 @@ def exported():
     budget._in_process.clear()
     declared._announcer.__init__()
     assert report.faults() == faults, "the hook has failed and hidden it"
+
+
+@pytest.fixture
+def assert_books_as_everywhere():
+    """Runs an example and compares the calls it ends with."""
+
+    def check(example):
+        ran = subprocess.run(
+            [sys.executable, EXAMPLES / example],
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=False,
+        )
+        assert ran.returncode == 0, ran.stderr
+        assert ran.stdout == BOOKING
+
+    return check

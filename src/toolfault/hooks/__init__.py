@@ -6,8 +6,11 @@ import importlib
 import importlib.util
 from typing import Any
 
+from opentelemetry import trace
+
 from toolfault.hooks import patch
 from toolfault.joined import SpanMode
+from toolfault.telemetry import setup
 from toolfault.telemetry.declared import Tool
 
 __all__ = ["SpanMode", "Tool", "instrument", "uninstrument"]
@@ -25,11 +28,12 @@ _FRAMEWORKS = {
 def instrument(**options: Any) -> list[str]:
     """Hook the agent frameworks that are installed, for the whole process; their names.
 
-    Call it once, before agents are made. Nothing the agents do changes, unless `act=True`.
+    Call it once, after `configure()` and before agents are made. Nothing the agents do changes, unless `act=True`.
 
     Args:
         **options: those of every hook: `act`, `span`, `error_map`, `max_attempts`, `budget_limit`.
     """
+    _mark_spans()
     hooked = []
     for framework, ours in _FRAMEWORKS.items():
         if _installed(framework):
@@ -41,6 +45,12 @@ def instrument(**options: Any) -> list[str]:
 def uninstrument() -> None:
     """Leave agents made from now on alone."""
     patch.restore()
+
+
+def _mark_spans() -> None:
+    provider: Any = trace.get_tracer_provider()
+    if hasattr(provider, "add_span_processor"):  # an SDK's
+        setup.mark_spans(provider)
 
 
 def _installed(module: str) -> bool:

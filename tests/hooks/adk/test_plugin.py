@@ -432,6 +432,10 @@ async def test_instrument_gives_every_runner_the_plugin_once(exported):
     assert len(exported.records()) == 1
 
 
+def test_the_booking_scenario_ends_as_in_every_framework(assert_books_as_everywhere):
+    assert_books_as_everywhere("adk_agent.py")
+
+
 # --- texts we match -------------------------------------------------------------------------------
 
 

@@ -259,6 +259,10 @@ async def test_instrument_gives_every_server_the_middleware_once(exported):
     assert len(exported.records()) == 2
 
 
+def test_the_booking_scenario_ends_as_in_every_framework(assert_books_as_everywhere):
+    assert_books_as_everywhere("fastmcp_server.py")
+
+
 # --- texts we match -------------------------------------------------------------------------------
 
 

@@ -379,6 +379,10 @@ async def test_instrument_gives_every_agent_the_hooks_once(exported):
     assert len(exported.records()) == 2
 
 
+def test_the_booking_scenario_ends_as_in_every_framework(assert_books_as_everywhere):
+    assert_books_as_everywhere("strands_agent.py")
+
+
 # --- texts we match -------------------------------------------------------------------------------
 
 
