@@ -17,8 +17,9 @@ def main() -> None:
     except ModuleNotFoundError as missing:
         if missing.name is None or missing.name.startswith("toolfault"):
             raise
+        extra = "dashboards" if missing.name == "grafanalib" else "server"
         sys.stderr.write(
             f"toolfault: the package {missing.name} is not installed. This command needs the "
-            'server extra: pip install "toolfault[server]"\n'
+            f'{extra} extra: pip install "toolfault[{extra}]"\n'
         )
         sys.exit(1)

@@ -18,7 +18,7 @@ import typer
 from rich.console import Console
 
 from toolfault import client, settings
-from toolfault.cli import alerts, tables
+from toolfault.cli import alerts, dashboards, tables
 from toolfault.cli.card import card
 from toolfault.reference import candidates
 from toolfault.settings import SettingError, StartError
@@ -44,6 +44,7 @@ token = _typer("Tokens, for a service that other machines reach.")
 app.add_typer(db, name="db")
 app.add_typer(token, name="token")
 app.add_typer(alerts.app, name="alerts")
+app.add_typer(dashboards.app, name="dashboards")
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 DataDir = Annotated[Path | None, typer.Option(help="Folder of the embedded PostgreSQL.")]

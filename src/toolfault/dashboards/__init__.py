@@ -1,0 +1,1 @@
+"""Dashboards as data: a typed specification, and pure functions from it to what Grafana reads."""
