@@ -10,11 +10,13 @@ from __future__ import annotations
 import threading
 from collections.abc import Mapping
 from functools import cache, lru_cache
+from typing import TYPE_CHECKING
 
 from toolfault.conventions import MAX_MESSAGE, MAX_TEXT
-from toolfault.redact.engines import best_engine
 from toolfault.redact.keys import is_secret_key, kind_of
-from toolfault.redact.scrubber import Scrubber
+
+if TYPE_CHECKING:
+    from toolfault.redact.scrubber import Scrubber
 
 __all__ = [
     "UNSCRUBBABLE",
@@ -40,6 +42,10 @@ _faults = 0
 
 @cache
 def _scrubber(*, keeps_frames: bool = False) -> Scrubber:
+    # Here, and not above: their patterns cost tens of milliseconds, which a process without an error need not pay.
+    from toolfault.redact.engines import best_engine  # noqa: PLC0415
+    from toolfault.redact.scrubber import Scrubber  # noqa: PLC0415
+
     return Scrubber(best_engine(), keeps_frames=keeps_frames)
 
 
