@@ -181,11 +181,10 @@ class Wrapper:
             annotated(tool.name, tool.metadata) for tool in request.runtime.tools
         )
         kept = request.state.get(FAILURES, {}) if self._on_state else None
-        root = RUNS.root(_node(config))
         seam = calls.open(
             request.tool_call["name"],
             request.tool_call["id"],
-            root,
+            root_of(config),
             agent=(config.get("metadata") or {}).get("lc_agent_name"),
             kept=kept,
             repeatable=not _is_tool_node(execute),
@@ -199,7 +198,8 @@ class Wrapper:
 
     @never_raises
     def _answered(self, seam: Seam, request: ToolCallRequest, result: Result) -> Result:
-        seam.calls.answered(seam, request.tool_call["name"], request.tool is None, result)
+        root, name = root_of(request.runtime.config), request.tool_call["name"]
+        seam.calls.answered(seam, root, name, request.tool is None, result)
         if seam.answer is not None and isinstance(result, ToolMessage):
             result = _message(seam.answer, request, result)
         return _updated(seam, result)
@@ -269,8 +269,9 @@ def _listen(config: Any, handler: ToolfaultHandler) -> None:
         config["callbacks"] = manager
 
 
-def _node(config: Any) -> UUID | None:
-    return getattr(config.get("callbacks"), "parent_run_id", None)
+def root_of(config: Any) -> Root:
+    """The run that the node with this config belongs to."""
+    return RUNS.root(getattr(config.get("callbacks"), "parent_run_id", None))
 
 
 def _is_tool_node(execute: Any) -> bool:
@@ -292,8 +293,3 @@ def _updated(seam: Seam, result: Result) -> Result:
     if not changes or not isinstance(result, ToolMessage):
         return result
     return Command(update={"messages": [result], FAILURES: changes})
-
-
-def root_of(config: Any) -> Root:
-    """The run that the node with this config belongs to."""
-    return RUNS.root(_node(config))

@@ -76,8 +76,6 @@ class ToolCalls:
         failures = self._failures(root, kept) if kept is not None else None
         run = self.observer.run(root.run_id, root.conversation_id, agent or root.agent, failures)
         call = self.observer.open(name, call_id=call_id, run=run)
-        if call_id is not None:
-            first_seen(root, call_id)
         if call is None:
             return None
         return Seam(self, call, repeatable=repeatable, failures=failures)
@@ -175,8 +173,16 @@ class ToolCalls:
 
     # --- what is around it -----------------------------------------------------------------------
 
-    def answered(self, seam: Seam, name: str, unknown: bool, result: Any) -> None:
-        """Something came back, from the tool or from what is around it."""
+    def answered(self, seam: Seam, root: Root, name: str, unknown: bool, result: Any) -> None:
+        """Something came back, from the tool or from what is around it.
+
+        Args:
+            seam: the call.
+            root: the run it belongs to.
+            name: of the tool.
+            unknown: there is no such tool.
+            result: what came back.
+        """
         if seam.closed:
             return
         if seam.started:
@@ -184,9 +190,9 @@ class ToolCalls:
         elif not isinstance(result, ToolMessage) or result.status != "error":
             seam.answer = self.observer.ok(seam.call, messages.unwrapped(result))
         else:
-            seam.answer = self.observer.turned_away(
-                seam.call, messages.never_ran(result, name, unknown=unknown)
-            )
+            error = messages.never_ran(result, name, unknown=unknown)
+            first_told(root, error, result)
+            seam.answer = self.observer.turned_away(seam.call, error)
         seam.closed = True
 
     def broke(self, seam: Seam, error: BaseException) -> None:
@@ -217,8 +223,8 @@ class ToolCalls:
         for message in messages.answers(told):
             if messages.tells_limit(message):
                 self.limit(root)
-            elif (error := messages.turned_away(message)) is not None and first_seen(
-                root, message.tool_call_id
+            elif (error := messages.turned_away(message)) is not None and first_told(
+                root, error, message
             ):
                 run = self.observer.run(root.run_id, root.conversation_id, root.agent)
                 call = self.observer.open(error.tool, call_id=message.tool_call_id, run=run)
@@ -248,6 +254,11 @@ def first_seen(root: Root, what: str) -> bool:
     new = key not in _seen
     keep(_seen, key, True)
     return new
+
+
+def first_told(root: Root, error: ToolError, message: ToolMessage) -> bool:
+    """Whether nobody in this process has reported this call that never ran."""
+    return first_seen(root, f"{error.outcome} {error.tool} {message.tool_call_id}")
 
 
 def _arguments_rejected(error: BaseException) -> bool:
