@@ -289,6 +289,7 @@ async def test_a_resolved_alert_ends_its_incident(store, make, web):
         {"service": "calendar-agent", "environment": "staging"},
         {"service": "calendar-agent", "tool": "book_meeting", "code": "UNAVAILABLE"},
         {"job": "prometheus"},
+        {"service": "calendar-agent", "environment": "production"},
     ],
 )
 async def test_an_alert_over_something_else_is_not_this_calls_incident(store, make, web, labels):
@@ -301,6 +302,43 @@ async def test_an_alert_over_something_else_is_not_this_calls_incident(store, ma
     )
     card = (await web.get(f"/api/v1/references/{call.reference_id}")).json()["matches"][0]
     assert card["incident"] is None
+
+
+async def test_an_alert_over_many_tools_of_a_service_is_their_calls_incident(store, make, web):
+    call = make.call()
+    store([call])
+    labels = {
+        "alertname": "ToolfaultManyToolsFailing",
+        "service": "calendar-agent",
+        "code": "INTERNAL",
+    }
+    await web.post(
+        "/api/v1/alerts", json=webhook(alert(startsAt=call.started_at.isoformat(), labels=labels))
+    )
+    card = (await web.get(f"/api/v1/references/{call.reference_id}")).json()["matches"][0]
+    assert card["incident"]["name"] == "ToolfaultManyToolsFailing"
+
+
+async def test_names_that_stand_for_many_in_metrics_find_their_calls(store, make, web):
+    declared, undeclared = make.call(), make.call(tool="nobody_declared")
+    store([declared, undeclared], [make.declared()])
+    assert await references(web, tool="__undeclared__") == [undeclared.reference_id]
+    both = {declared.reference_id, undeclared.reference_id}
+    assert set(await references(web, tool=["__undeclared__", "book_meeting"])) == both
+    assert set(await references(web, tool="__other__", service="__other__")) == both
+
+
+async def test_a_dashboards_link_to_cancelled_calls_finds_them(store, make, web):
+    reference = make.reference()
+    cancelled = make.call(
+        outcome="cancelled", code=None, reason="by_caller", action="none", reference_id=reference
+    )
+    store([make.call(), cancelled])
+    page = (
+        await web.get("/errors?code=CANCELLED&tool=book_meeting&since=2026-01-01T00:00:00.000Z")
+    ).text
+    assert reference in page
+    assert "unmapped_failure</a>" not in page
 
 
 async def test_a_declined_call_is_never_part_of_an_incident(store, make, web):

@@ -62,10 +62,17 @@ def incident_for(conn: Connection, row: Reference) -> IncidentSummary | None:
 
 
 def covers(incident: Incident, place: Mapping[str, str | None]) -> bool:
-    """Whether an incident's labels name this place: none contradicts, and service or tool agrees."""
+    """Whether an incident is about calls of this place.
+
+    No label contradicts, and it names a tool, or a kind of failure of a service: an alert on a
+    service alone is about its telemetry.
+    """
     labels = {name: incident.labels[name] for name in _PLACES if name in incident.labels}
-    names_it = names.LABEL_SERVICE in labels or names.LABEL_TOOL in labels
-    return names_it and all(place.get(name) == value for name, value in labels.items())
+    kinds = {names.LABEL_CODE, names.LABEL_OUTCOME}
+    names_it = names.LABEL_TOOL in labels or (
+        names.LABEL_SERVICE in labels and kinds & labels.keys()
+    )
+    return bool(names_it) and all(place.get(name) == value for name, value in labels.items())
 
 
 def summarise(incident: Incident) -> IncidentSummary:

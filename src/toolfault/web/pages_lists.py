@@ -14,7 +14,7 @@ from starlette.responses import RedirectResponse, Response
 from toolfault import conventions as names
 from toolfault.store.queries import tools, totals
 from toolfault.store.tokens import Role
-from toolfault.taxonomy import Code, Outcome
+from toolfault.taxonomy import CODE_OF_QUIET, Code, Outcome
 from toolfault.web import api_lists, levels, listing, record
 from toolfault.web.access import SESSION_COOKIE
 from toolfault.web.context import Ctx
@@ -29,6 +29,8 @@ _PERIODS = {"1h": timedelta(hours=1), "24h": timedelta(days=1), "7d": timedelta(
 _AROUND = timedelta(minutes=15)
 _DAYS_OF_REASONS = timedelta(days=7)
 _HOURS = 48
+#: Metrics label calls that have no code, and links from dashboards carry their labels.
+_OUTCOME_OF_LABEL = {label: outcome.value for outcome, label in CODE_OF_QUIET.items()}
 
 
 async def _form(request: Request) -> dict[str, str]:
@@ -84,7 +86,9 @@ def _filters(request: Request, now: datetime) -> listing.ErrorFilters:
     for key, value in request.query_params.multi_items():
         if not value:
             continue
-        if key in ("tool", "code", "outcome", "reason", "service", "environment"):
+        if key == "code" and value in _OUTCOME_OF_LABEL:
+            values.setdefault("outcome", []).append(_OUTCOME_OF_LABEL[value])
+        elif key in ("tool", "code", "outcome", "reason", "service", "environment"):
             values.setdefault(key, []).append(value)
         else:
             values[key] = value

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from toolfault.conventions import OTHER, UNDECLARED
 from toolfault.store.queries.base import (
     Scope,
     chosen,
@@ -17,6 +18,7 @@ from toolfault.store.queries.base import (
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Collection
     from datetime import datetime
 
     from sqlalchemy import Connection
@@ -81,6 +83,11 @@ _UNINDEXED = ("outcome", "reason", "service", "environment")
 _SEARCHED = 20_000
 _KEY = "(received_at, trace_id, span_id)"
 _ORDER = "ORDER BY received_at DESC, trace_id DESC, span_id DESC"
+# What a metric counts under this name: tools without a label of their own.
+_UNDECLARED_TOOL = (
+    "NOT EXISTS (SELECT 1 FROM label WHERE label.kind = 'tool' AND label.value = tool_call.tool"
+    " AND label.service = tool_call.service AND label.environment = tool_call.environment)"
+)
 _NEWEST = "SELECT received_at FROM tool_call ORDER BY received_at DESC LIMIT 1"
 
 
@@ -115,7 +122,7 @@ def errors(
     last = None
     if _is_search(filters):
         last = _end_of_search(conn, near, searched, values)
-    rest = [chosen(name, name, values[name]) for name in _UNINDEXED]
+    rest = [_chosen(name, values[name]) for name in _UNINDEXED]
     if last is not None:
         rest.append(f"{_KEY} >= (%(to)s, %(to_trace)s, %(to_span)s)")
         values.update(zip(("to", "to_trace", "to_span"), last, strict=True))
@@ -127,7 +134,7 @@ def errors(
 def _indexed_conditions(filters: Filters, *, is_later: bool) -> list[str]:
     # The scope belongs here: where a search stops must say nothing about what is out of it.
     conditions = [in_scope()]
-    conditions += [chosen(name, name, getattr(filters, name)) for name in ("tool", "code")]
+    conditions += [_chosen(name, getattr(filters, name)) for name in ("tool", "code")]
     conditions += [
         f"{column} = %({name})s"
         for name, column in _INDEXED.items()
@@ -146,7 +153,16 @@ def _is_search(filters: Filters) -> bool:
     """Whether a rare value could make the whole table be read for one page."""
     if any(getattr(filters, name) is not None for name in _INDEXED):
         return False
-    return any(getattr(filters, name) for name in _UNINDEXED)
+    return UNDECLARED in filters.tool or any(getattr(filters, name) for name in _UNINDEXED)
+
+
+def _chosen(name: str, values: Collection[str]) -> str:
+    """The condition of a filter; names that stand for many in metrics find those they stand for."""
+    if OTHER in values:
+        return "TRUE"
+    if name == "tool" and UNDECLARED in values:
+        return f"({chosen(name, name, values)} OR {_UNDECLARED_TOOL})"
+    return chosen(name, name, values)
 
 
 def _end_of_search(
