@@ -8,7 +8,7 @@ from typing import Any
 from toolfault import taxonomy
 from toolfault.conventions import MAX_MESSAGE
 from toolfault.errors import ToolError
-from toolfault.redact import scrub
+from toolfault.redact import cap
 from toolfault.taxonomy import Action, Code
 
 Envelope = dict[str, Any]
@@ -105,7 +105,7 @@ def message_for(failure: ToolError, action: Action, ref: str | None, failures: i
 @lru_cache(maxsize=512)
 def safe(text: str) -> str:
     """An author's text, scrubbed and cut: authors put a customer's data into messages, too."""
-    return cut(scrub(text[: 4 * MAX_MESSAGE]), MAX_MESSAGE)
+    return cap(text, MAX_MESSAGE)
 
 
 def cut(text: str, limit: int) -> str:

@@ -7,8 +7,7 @@ from collections import deque
 from typing import NamedTuple
 
 from toolfault import conventions as c
-from toolfault.envelope import cut
-from toolfault.redact import scrub
+from toolfault.redact import cap
 from toolfault.telemetry import detail, events
 from toolfault.telemetry.current import current_call
 from toolfault.telemetry.record import Attributes
@@ -51,7 +50,7 @@ class Box:
                 attributes,
                 place=place,
                 severity=events.severity_of_level(record.level),
-                body=cut(scrub(record.text), c.MAX_TEXT),
+                body=cap(record.text, c.MAX_TEXT),
                 at=record.at,
             )
 

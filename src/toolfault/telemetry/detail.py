@@ -13,7 +13,7 @@ from functools import cache, lru_cache
 
 from toolfault import conventions as c
 from toolfault.envelope import cut
-from toolfault.redact import scrub, scrub_stack
+from toolfault.redact import cap, scrub_stack
 from toolfault.telemetry import events
 from toolfault.telemetry.record import Attributes
 
@@ -77,7 +77,7 @@ def emit(error: BaseException, reference_id: str, place: events.Place) -> None:
         return
     attributes: Attributes = {c.REFERENCE_ID: reference_id, c.EXCEPTION_TYPE_OTEL: type_name(error)}
     if told == "full":
-        attributes[c.EXCEPTION_MESSAGE] = cut(_scrubbed(_text(error)), c.MAX_TEXT)
+        attributes[c.EXCEPTION_MESSAGE] = _capped(_text(error), c.MAX_TEXT)
         attributes[c.EXCEPTION_STACKTRACE] = stack(error)
     events.emit(c.EXCEPTION, attributes, place=place, severity=events.ERROR)
 
@@ -102,11 +102,9 @@ def stack(error: BaseException) -> str:
     return f"{_scrubbed_stack(frames)}\n\n{innermost}"
 
 
-#: A bug comes again and again with the same stack.
-_scrubbed = lru_cache(maxsize=128)(scrub)
-_scrubbed_stack = lru_cache(maxsize=128)(
-    scrub_stack
-)  # a message loses its frames, a stack does not
+#: A bug comes again and again with the same text and stack.
+_capped = lru_cache(maxsize=128)(cap)
+_scrubbed_stack = lru_cache(maxsize=128)(scrub_stack)
 
 
 def _frames(taken: traceback.TracebackException) -> list[str]:
