@@ -17,15 +17,9 @@ from langgraph.config import get_config
 from langgraph.prebuilt.tool_node import ToolCallRequest
 
 from toolfault.hooks.base import never_raises
-from toolfault.hooks.langgraph import (
-    Execute,
-    ExecuteAsync,
-    Result,
-    ToolfaultHandler,
-    Wrapper,
-    root_of,
-)
+from toolfault.hooks.langgraph import ToolfaultHandler
 from toolfault.hooks.langgraph_runs import RUNS
+from toolfault.hooks.langgraph_wrapper import Execute, ExecuteAsync, Result, Wrapper, root_of
 from toolfault.hooks.told import annotated
 
 __all__ = ["ToolfaultMiddleware"]
@@ -54,7 +48,7 @@ class ToolfaultMiddleware(AgentMiddleware[Any, Any]):
         super().__init__()
         self._handler = ToolfaultHandler(**options)
         acts = self._handler.calls.observer.act
-        self._wrapper = Wrapper(self._handler, on_state=acts)
+        self._wrapper = Wrapper(self._handler.calls, self._handler, on_state=acts)
         if acts:
             self.state_schema = BudgetState
 

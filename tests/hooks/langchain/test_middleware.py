@@ -344,6 +344,17 @@ async def test_an_acting_middleware_repeats_by_our_policy(exported, monkeypatch,
     assert len(exported.tool_spans()) == 1
 
 
+async def test_a_call_that_is_cancelled_between_two_attempts_is_reported_as_cancelled(
+    exported, monkeypatch
+):
+    monkeypatch.setattr("toolfault.retry.backoff", lambda attempt, retry_after=None: 60.0)
+    acting = ToolfaultMiddleware(act=True, max_attempts=3)
+    agent = make_agent(("refused_connection", {"x": 1}), middleware=[acting])
+    with pytest.raises(TimeoutError):
+        await asyncio.wait_for(agent.ainvoke(HI), 0.3)
+    assert exported.told() == [("cancelled", None, None, 1, "none")]
+
+
 async def test_the_budget_of_an_acting_middleware_lives_on_the_agents_state(exported, thread):
     agent = make_agent(
         *numbered(("refused_connection", {"x": 1}), ("refused_connection", {"x": 1})),
