@@ -75,8 +75,10 @@ def _thresholds(steps: list[dict[str, Any]]) -> dict[str, Any]:
 
 
 def _without_nulls(value: Any) -> Any:
+    """Null means something only as the value of a first threshold."""
     if isinstance(value, dict):
-        return {key: _without_nulls(one) for key, one in value.items() if one is not None}
+        kept = {key: one for key, one in value.items() if one is not None or key == "value"}
+        return {key: _without_nulls(one) for key, one in kept.items()}
     if isinstance(value, list):
         return [_without_nulls(one) for one in value]
     return value

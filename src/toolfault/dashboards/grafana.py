@@ -191,7 +191,7 @@ def _timeline(panel: Panel) -> dict[str, Any]:
 
 
 def _heatmap(panel: Panel) -> dict[str, Any]:
-    return {"extraJson": {"fieldConfig": {"defaults": {"unit": panel.unit}}}}
+    return {"extraJson": {"fieldConfig": {"defaults": {"unit": panel.unit}, "overrides": []}}}
 
 
 _KINDS: dict[Kind, tuple[Any, Any]] = {
