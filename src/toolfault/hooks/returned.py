@@ -96,11 +96,14 @@ def _of_envelope(result: Mapping[str, Any], tool: str) -> ToolError | None:
     if result["status"] == "declined":
         return ToolRefusal(tool, taxonomy.RETURNED_ERROR, str(result["output"]))
     error = result["error"]
-    details = {key: error[key] for key in ("message", "field", "retry_after") if key in error}
-    return ToolFailure(
-        tool,
-        error.get("reason") or taxonomy.RETURNED_ERROR,
-        code=error["code"],
-        transient=error.get("action") == Action.RETRY_LATER,
-        **details,
-    )
+    told = {key: error[key] for key in ("message", "field", "retry_after") if key in error}
+    try:
+        return ToolFailure(
+            tool,
+            error.get("reason", taxonomy.RETURNED_ERROR),
+            code=error["code"],
+            transient=error.get("action") == Action.RETRY_LATER,
+            **told,
+        )
+    except (TypeError, ValueError):  # somebody else's envelope, with fields of other kinds
+        return ToolFailure(tool, taxonomy.RETURNED_ERROR, code=error["code"])
