@@ -347,7 +347,7 @@ async def test_an_acting_middleware_repeats_by_our_policy(exported, monkeypatch,
 async def test_a_call_that_is_cancelled_between_two_attempts_is_reported_as_cancelled(
     exported, monkeypatch
 ):
-    monkeypatch.setattr("toolfault.retry.backoff", lambda attempt, retry_after=None: 60.0)
+    monkeypatch.setattr("toolfault.retry.backoff", lambda attempt, retry_after=None: 20.0)
     acting = ToolfaultMiddleware(act=True, max_attempts=3)
     agent = make_agent(("refused_connection", {"x": 1}), middleware=[acting])
     with pytest.raises(TimeoutError):
