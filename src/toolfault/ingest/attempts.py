@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from toolfault import conventions as c
 from toolfault.ingest import wire
+from toolfault.ingest.json_text import as_member, member_name
 from toolfault.ingest.scrubbing import name
 
 MAX_LISTED = 32
@@ -16,20 +17,20 @@ _LONGEST = 65_536  # bytes of the JSON list
 _MAX_NS = 2**64 - 1
 _EVENT = c.ATTEMPT_EVENT.encode()
 
-Attempt = dict[str, Any]
+Attempt = tuple[int, str]  # its number and its JSON
+_Readers = tuple[tuple[str, str, Callable[[Any], object]], ...]
 
 
-def attempt_list(told: bytes | None, span_events: Iterable[Any]) -> list[Attempt]:
-    """The attempts by number.
+def attempt_list(told: bytes | None, span_events: Iterable[Any]) -> list[str]:
+    """The attempts by number, each as a JSON object.
 
     Args:
         told: the run event's JSON list.
         span_events: of the call's span.
     """
     attempts = _from_json(told) if told else _from_events(span_events)
-    kept = [attempt for attempt in attempts if c.ATTEMPT_NUMBER in attempt]
-    kept.sort(key=lambda attempt: attempt[c.ATTEMPT_NUMBER])
-    return kept[:MAX_LISTED]
+    attempts.sort()
+    return [text for _, text in attempts[:MAX_LISTED]]
 
 
 def _from_json(told: bytes) -> list[Attempt]:
@@ -41,17 +42,24 @@ def _from_json(told: bytes) -> list[Attempt]:
         return []
     if not isinstance(listed, list):
         return []
-    return [_attempt(item, _OF_JSON) for item in listed[:_LOOKED_AT] if isinstance(item, dict)]
+    return list(
+        _attempts((item for item in listed[:_LOOKED_AT] if isinstance(item, dict)), _OF_JSON)
+    )
 
 
 def _from_events(span_events: Iterable[Any]) -> list[Attempt]:
-    named = [event for event in span_events if event.name == _EVENT]
-    return [_attempt(event.attributes, _OF_EVENTS) for event in named[:_LOOKED_AT]]
+    named = [event.attributes for event in span_events if event.name == _EVENT]
+    return list(_attempts(named[:_LOOKED_AT], _OF_EVENTS))
 
 
-def _attempt(fields: Any, readers: dict[str, Callable[[Any], object]]) -> Attempt:
-    get = fields.get
-    return {key: told for key, read in readers.items() if (told := read(get(key))) is not None}
+def _attempts(listed: Iterable[Any], readers: _Readers) -> Iterator[Attempt]:
+    for fields in listed:
+        get = fields.get
+        read = [(member, read(get(key))) for key, member, read in readers]
+        number = read[0][1]
+        if isinstance(number, int):
+            told = [member + as_member(value) for member, value in read if value is not None]
+            yield number, f"{{{', '.join(told)}}}"
 
 
 def _raw_integer(value: bytes | None) -> int | None:
@@ -77,21 +85,20 @@ def _word(value: object) -> str | None:
     return name(wire.value(value[: 2 * c.MAX_NAME]))
 
 
-_OF_JSON: dict[str, Callable[[Any], object]] = {
-    c.ATTEMPT_NUMBER: _integer,
-    c.ATTEMPT_START: _integer,
-    c.ATTEMPT_END: _integer,
-    c.ATTEMPT_CODE: _word,
-    c.ATTEMPT_REASON: _word,
-    c.ATTEMPT_EFFECT: _word,
-    c.ATTEMPT_WAITED: _seconds,
-}
-_OF_EVENTS: dict[str, Callable[[Any], object]] = {
-    c.ATTEMPT_NUMBER: _raw_integer,
-    c.ATTEMPT_START: _raw_integer,
-    c.ATTEMPT_END: _raw_integer,
-    c.ATTEMPT_CODE: name,
-    c.ATTEMPT_REASON: name,
-    c.ATTEMPT_EFFECT: name,
-    c.ATTEMPT_WAITED: _raw_seconds,
-}
+def _readers(integer: Any, word: Any, number: Any) -> _Readers:
+    return tuple(
+        (key, member_name(key), read)
+        for key, read in {
+            c.ATTEMPT_NUMBER: integer,
+            c.ATTEMPT_START: integer,
+            c.ATTEMPT_END: integer,
+            c.ATTEMPT_CODE: word,
+            c.ATTEMPT_REASON: word,
+            c.ATTEMPT_EFFECT: word,
+            c.ATTEMPT_WAITED: number,
+        }.items()
+    )
+
+
+_OF_JSON = _readers(_integer, _word, _seconds)
+_OF_EVENTS = _readers(_raw_integer, name, _raw_seconds)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import datetime
 from functools import lru_cache
 from hashlib import blake2b
@@ -14,8 +14,9 @@ from opentelemetry.proto.common.v1.common_pb2 import AnyValue
 
 from toolfault import conventions as c
 from toolfault.ingest import record, scrubbing, wire
+from toolfault.ingest.json_text import as_json
 from toolfault.ingest.place import Place
-from toolfault.ingest.scrubbing import as_json, clean, free_text, identifier, label, name
+from toolfault.ingest.scrubbing import clean, free_text, identifier, label, name
 from toolfault.store.rows import Call, Event, Log
 
 EVENT_NAME_ATTRIBUTE = "event.name"  # where clients wrote it before OTLP had a field for it
@@ -52,7 +53,7 @@ def ids_of(log: Any) -> tuple[bytes, bytes]:
 def call_of(log: Any, attributes: Mapping[str, bytes], place: Place, received_at: datetime) -> Call:
     """The row of the call whose record a `tool_error` or `tool_call` event carries."""
     now = time_of(log)
-    return record.call_of(attributes, place, received_at, record.Source(*ids_of(log), now, now))
+    return record.call_of(attributes, place, received_at, ids_of(log), (now, now))
 
 
 def time_of(log: Any) -> int:
@@ -72,7 +73,7 @@ def event_of(
         _severity(log), *ids_of(log), digest(log, named, attributes), named,
         place.service, place.environment, label(get(_label_key(named))), _outcome(named, attributes),
         scrubbing.reference(get(c.REFERENCE_ID)), identifier(get(c.RUN_ID)),
-        identifier(get(c.CONVERSATION_ID)), place.version, as_json(record.kept(_OF_EVENTS, attributes)),
+        identifier(get(c.CONVERSATION_ID)), place.version, as_json(_kept(_OF_EVENTS, attributes)),
     )  # fmt: skip
 
 
@@ -106,7 +107,7 @@ def log_of(
         digest(log, named or "", attributes), named, place.service, place.environment,
         scrubbing.reference(get(c.REFERENCE_ID)), name(get(c.EXCEPTION_TYPE_OTEL)), body,
         clean(wire.text(stack), c.MAX_STACK, keeps_frames=True) if stack else None,
-        as_json(record.kept(_OF_LOGS, attributes)),
+        as_json(_kept(_OF_LOGS, attributes)),
     )  # fmt: skip
 
 
@@ -151,6 +152,18 @@ def _plain(value: AnyValue) -> Any:
 # --- what of the attributes is kept ---------------------------------------------------------------
 
 
+Reader = Callable[[bytes], object]
+
+
+def _kept(readers: Mapping[str, Reader], attributes: Mapping[str, bytes]) -> dict[str, object]:
+    """The attributes of an allow-list, each read, scrubbed and cut in its way."""
+    return {
+        key: told
+        for key, read in readers.items()
+        if (value := attributes.get(key)) is not None and (told := read(value)) is not None
+    }
+
+
 def _reasons(value: bytes) -> dict[str, str] | None:
     """The declared reasons: an object of reason to words for the user."""
     try:
@@ -170,14 +183,14 @@ def _encodable(text: str) -> str:
     return text.encode("utf-8", "replace").decode()
 
 
-_OF_LOGS: dict[str, record.Reader] = {
+_OF_LOGS: dict[str, Reader] = {
     c.LOGGER_NAME: name,
     c.TOOL_NAME: label,
     c.RUN_ID: identifier,
     c.CONVERSATION_ID: identifier,
     c.TOOL_CALL_ID: identifier,
 }
-_OF_EVENTS: dict[str, record.Reader] = {
+_OF_EVENTS: dict[str, Reader] = {
     **_OF_LOGS,
     c.AGENT_NAME: label,
     c.REQUEST_MODEL: label,

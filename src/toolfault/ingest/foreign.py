@@ -15,9 +15,10 @@ from typing import Any, NamedTuple
 from toolfault import conventions as c
 from toolfault import taxonomy
 from toolfault.ingest import returned, wire
+from toolfault.ingest.json_text import as_json
 from toolfault.ingest.place import Place
 from toolfault.ingest.record import UNNAMED_TOOL, at, code_of, duration_us, fingerprint
-from toolfault.ingest.scrubbing import as_json, identifier, label, name
+from toolfault.ingest.scrubbing import identifier, label, name
 from toolfault.store.rows import Call
 from toolfault.taxonomy import Code, Outcome
 

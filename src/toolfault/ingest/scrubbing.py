@@ -5,7 +5,6 @@ The agent has scrubbed it already; that is not believed. A scrubber that fails w
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Callable
 from contextlib import suppress
@@ -50,21 +49,20 @@ message = _remembering(lambda value: clean(text_of(value), c.MAX_MESSAGE) or Non
 # What ids look like that no secret looks like: these are new in every call, and scrubbing them
 # would be a third of the work of a span.
 _PLAIN_ID = re.compile(
-    rb"[A-Za-z0-9_-]{1,12}"
+    rb"[0-9a-f]{16,64}+"
+    rb"|(?:call|toolu|tooluse)_[A-Za-z0-9_-]{16,40}+"
     rb"|(?:adk-|run[-_]|conv(?:ersation)?[-_]|session[-_]|thread[-_])?"
     rb"[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}"
-    rb"|[0-9a-f]{16,64}"
-    rb"|(?:call|toolu|tooluse)_[A-Za-z0-9_-]{16,40}"
-)
+    rb"|[A-Za-z0-9_-]{1,12}+"
+).fullmatch
 
 
 def identifier(value: bytes | None) -> str | None:
     """An id of a call, run or conversation."""
     if not value:
         return None
-    told = value[2:]
-    if value[0] == 0x0A and len(value) < 130 and _PLAIN_ID.fullmatch(told):
-        return told.decode()
+    if value[0] == 0x0A and _PLAIN_ID(value, 2) and value[1] == len(value) - 2:
+        return value[2:].decode()
     return name(value)
 
 
@@ -100,11 +98,3 @@ def link(value: bytes | None) -> str | None:
         if scrubbed.replace("[REDACTED:host]", urlsplit(told).hostname or "", 1) == told:
             return told
     return scrubbed or None
-
-
-def as_json(attributes: dict[str, object]) -> str | None:
-    """A row's attributes as JSON text that jsonb takes; None if there are none."""
-    return _encode(attributes) if attributes else None
-
-
-_encode = json.JSONEncoder(allow_nan=False, ensure_ascii=False).encode

@@ -63,8 +63,10 @@ def _take_span(batch: Batch, span: Any, place: Place, received_at: datetime) -> 
     if c.OUTCOME in attributes:
         tool = None if c.TOOL_NAME in attributes else foreign.tool_of(span, attributes)
         times = span.start_time_unix_nano, span.end_time_unix_nano
-        source = record.Source(trace_id, span_id, *times, tool, span.events)
-        call = record.call_of(attributes, place, received_at, source)
+        call = record.call_of(
+            attributes, place, received_at, (trace_id, span_id), times,
+            tool=tool, span_events=span.events,
+        )  # fmt: skip
     elif c.SDK_MARK not in attributes and foreign.is_tool_span(span, attributes):
         call = foreign.call_of(span, attributes, place, received_at)
     if call is None:

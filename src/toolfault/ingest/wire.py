@@ -213,8 +213,12 @@ def integer(value: bytes | None) -> int | None:
     if not value:
         return None
     if value[0] == 0x18:
-        small = len(value) == 2 and value[1] < 0x80
-        return value[1] if small else int(parsed(value).int_value)
+        if len(value) == 2 and value[1] < 0x80:
+            return value[1]
+        try:
+            return int(Value.FromString(value).int_value)
+        except DecodeError:
+            return None
     told = number(value)
     return int(told) if told is not None and told == told // 1 and abs(told) < 2**63 else None
 
