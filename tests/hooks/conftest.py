@@ -1,6 +1,7 @@
 """What the tests of all frameworks share; each runs in an environment that has only its own."""
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -20,6 +21,7 @@ from toolfault.telemetry import declared, events, report
 for name in [name for name in os.environ if name.startswith(("TOOLFAULT_", "OTEL_"))]:
     del os.environ[name]
 
+PAGE = Path(__file__).parents[2] / "docs" / "hooks.md"
 EXAMPLES = Path(__file__).parents[2] / "examples" / "hooks"
 
 #: How the booking scenario of the examples ends, whatever the framework.
@@ -104,5 +106,19 @@ def assert_books_as_everywhere():
         )
         assert ran.returncode == 0, ran.stderr
         assert ran.stdout == BOOKING
+
+    return check
+
+
+@pytest.fixture
+def assert_lines_of_the_page_run():
+    """Runs the code of a framework's section of the page about hooks."""
+
+    def check(heading):
+        section = PAGE.read_text().split(f"## {heading}\n")[1].split("\n## ")[0]
+        examples = re.findall(r"^```py\n(.*?)^```", section, re.DOTALL | re.MULTILINE)
+        assert examples
+        for example in examples:
+            exec(compile(example, str(PAGE), "exec"), {})  # noqa: S102 - our own page
 
     return check

@@ -267,6 +267,10 @@ def test_the_booking_scenario_ends_as_in_every_framework(assert_books_as_everywh
     assert_books_as_everywhere("mcp_server.py")
 
 
+def test_the_lines_of_the_page_run(assert_lines_of_the_page_run):
+    assert_lines_of_the_page_run("MCP")
+
+
 # --- texts we match -------------------------------------------------------------------------------
 
 

@@ -383,6 +383,10 @@ def test_the_booking_scenario_ends_as_in_every_framework(assert_books_as_everywh
     assert_books_as_everywhere("strands_agent.py")
 
 
+def test_the_lines_of_the_page_run(assert_lines_of_the_page_run):
+    assert_lines_of_the_page_run("Strands Agents")
+
+
 # --- texts we match -------------------------------------------------------------------------------
 
 
