@@ -66,6 +66,8 @@ def _routes(spec: Spec) -> dict[str, Any]:
                 for owner in spec.receivers.owner_channels
             ),
             {"receiver": _TICKETS, "matchers": ['severity="ticket"']},
+            # after a `continue` the receiver above is reached only by a route of its own
+            {"receiver": _CHAT},
         ],
     }
 

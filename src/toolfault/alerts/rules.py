@@ -59,7 +59,9 @@ def files(spec: Spec) -> dict[str, dict[str, Any]]:
             _group("toolfault-baseline-model", spec.baseline.bucket, baseline(spec, MODELS)),
         ),
         "toolfault-tools.rules.yml": _file(
-            _group("toolfault-tool", fast, [*tool_windows, *alerts(spec, _SHORT_AND_MEDIUM)]),
+            _group("toolfault-tool", fast, [*tool_windows, *alerts(spec, _SHORT_AND_MEDIUM)])
+        ),
+        "toolfault-tools-long.rules.yml": _file(
             _group(
                 "toolfault-tool-long",
                 slow,

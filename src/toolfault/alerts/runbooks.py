@@ -61,10 +61,18 @@ Severity {_MEANT[alert.severity]}.{owner}
 {_silence(key)}
 ```
 
-Where it should never fire, switch it off for that place in the alerts' settings.
+{_elsewhere(key)}
 
 **How to know it is over.** {told(words.over)} {_ends(spec, key, alert)}
 """
+
+
+def _elsewhere(key: str) -> str:
+    if CONDITIONS[key].base is None:
+        return (
+            "It is the same everywhere: `enabled: false` in the alerts' settings switches it off."
+        )
+    return "Where it should never fire, switch it off for that place in the alerts' settings."
 
 
 def _silence(key: str) -> str:

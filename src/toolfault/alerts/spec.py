@@ -80,7 +80,7 @@ class Several(Alert):
 class Count(Alert):
     """Things that should not be there, counted."""
 
-    more_than: Annotated[float, Field(ge=0)] = 0
+    more_than: Annotated[float, Field(ge=0)] = 0.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -116,8 +116,8 @@ class Baseline:
         "10m"  # the last minutes are not yet usual
     )
     prior_ratio: Share = 0.1  # assumed of what has no history ...
-    prior_calls: Positive = 20  # ... and worth this many calls
-    season_calls: Positive = 50  # the day's ratio is worth this many calls of one hour
+    prior_calls: Positive = 20.0  # ... and worth this many calls
+    season_calls: Positive = 50.0  # the day's ratio is worth this many calls of one hour
     season_days: Whole = 3  # before the hour of the day counts
     cap: Share = 0.1  # chronic breakage never becomes usual
     bridge: Duration = "11m"  # over one missed evaluation
@@ -228,30 +228,30 @@ class Alerts:
     __pydantic_config__: ClassVar = _CLOSED
 
     internal_error_spike: Above = Above(
-        severity="critical", wait="1m", keep="10m", nats=14, factor=3, floor=0.002
+        severity="critical", wait="1m", keep="10m", nats=14.0, factor=3.0, floor=0.002
     )
     many_tools_failing: Several = Several(severity="critical", wait="1m", keep="10m")
     credential_rejected: Rejected = Rejected(severity="critical", wait="1m", keep="15m")
     budget_exhaustion_rising: Above = Above(
-        severity="warning", wait="2m", keep="10m", nats=14, factor=3, floor=0.001
+        severity="warning", wait="2m", keep="10m", nats=14.0, factor=3.0, floor=0.001
     )
     internal_errors_elevated: Above = Above(
-        severity="warning", wait="2m", keep="10m", nats=12, factor=2, floor=0.001
+        severity="warning", wait="2m", keep="10m", nats=12.0, factor=2.0, floor=0.001
     )
     permission_denied: Sustained = Sustained(
-        severity="warning", wait="2m", keep="15m", nats=12, factor=2, floor=0.01
+        severity="warning", wait="2m", keep="15m", nats=12.0, factor=2.0, floor=0.01
     )
     policy_refusals_elevated: Sustained = Sustained(
-        severity="ticket", wait="5m", keep="30m", nats=12, factor=2, floor=0.01
+        severity="ticket", wait="5m", keep="30m", nats=12.0, factor=2.0, floor=0.01
     )
     invalid_arguments_elevated: Sustained = Sustained(
-        severity="ticket", wait="5m", keep="30m", nats=12, factor=2, floor=0.01
+        severity="ticket", wait="5m", keep="30m", nats=12.0, factor=2.0, floor=0.01
     )
     model_error_spike: Above = Above(
-        severity="critical", wait="1m", keep="10m", nats=14, factor=3, floor=0.01
+        severity="critical", wait="1m", keep="10m", nats=14.0, factor=3.0, floor=0.01
     )
     model_retries_exhausted: Above = Above(
-        severity="warning", wait="2m", keep="10m", nats=14, factor=3, floor=0.001
+        severity="warning", wait="2m", keep="10m", nats=14.0, factor=3.0, floor=0.001
     )
     unguarded_error: Count = Count(severity="warning", keep="30m")
     backstop_reached: Count = Count(severity="warning", keep="30m")
@@ -261,11 +261,11 @@ class Alerts:
     dead_letters_waiting: Count = Count(severity="warning", wait="15m")
     target_down: Alert = Alert(severity="warning", wait="5m")
     telemetry_absent: Alert = Alert(severity="critical", wait="5m")
-    telemetry_silent: Count = Count(severity="warning", wait="10m", more_than=20)
+    telemetry_silent: Count = Count(severity="warning", wait="10m", more_than=20.0)
     telemetry_dropped: Count = Count(severity="warning", wait="5m", keep="10m")
-    late_telemetry: Count = Count(severity="warning", wait="10m", keep="10m", more_than=10)
+    late_telemetry: Count = Count(severity="warning", wait="10m", keep="10m", more_than=10.0)
     ingestion_refusing: Count = Count(severity="warning", wait="5m", keep="10m")
-    partitions_not_ahead: AtLeast = AtLeast(severity="critical", wait="15m", least=3)
+    partitions_not_ahead: AtLeast = AtLeast(severity="critical", wait="15m", least=3.0)
     scrubber_faults: Count = Count(severity="warning", keep="30m")
     rules_failing: Count = Count(severity="warning", wait="10m")
     watchdog: Alert = Alert(severity="none")
