@@ -330,9 +330,7 @@ async def test_names_that_stand_for_many_in_metrics_find_their_calls(store, make
 
 async def test_a_dashboards_link_to_cancelled_calls_finds_them(store, make, web):
     reference = make.reference()
-    cancelled = make.call(
-        outcome="cancelled", code=None, reason="by_caller", action="none", reference_id=reference
-    )
+    cancelled = make.call(outcome="cancelled", code=None, fingerprint=None, reference_id=reference)
     store([make.call(), cancelled])
     page = (
         await web.get("/errors?code=CANCELLED&tool=book_meeting&since=2026-01-01T00:00:00.000Z")

@@ -81,7 +81,7 @@ def create_token(
     secret = f"{_PREFIX}_{token.id.hex}_{secrets.token_urlsafe(_SECRET_BYTES)}"
     with engine.begin() as conn:
         values = {"now": token.created_at, "id": token.id, "name": name, "secret": _hash(secret)}
-        execute(conn, _CREATE, **values, roles=token.roles, services=token.services)
+        execute(conn, _CREATE, {**values, "roles": token.roles, "services": token.services})
     return token, secret
 
 
@@ -94,7 +94,7 @@ def list_tokens(engine: Engine) -> list[Token]:
 def revoke_token(engine: Engine, id_: UUID) -> bool:
     """Ends a token now; False when there is no valid one under that id."""
     with engine.begin() as conn:
-        return execute(conn, _REVOKE, id=id_, now=datetime.now(UTC)).rowcount > 0
+        return execute(conn, _REVOKE, {"id": id_, "now": datetime.now(UTC)}).rowcount > 0
 
 
 def verify_token(engine: Engine, secret: str) -> Token | None:
@@ -120,7 +120,7 @@ def _stored(engine: Engine, secret: str) -> tuple[bytes, Token | None]:
     except ValueError:
         return _NO_HASH, None
     with engine.connect() as conn:
-        found = execute(conn, _BY_ID, id=id_).fetchone()
+        found = execute(conn, _BY_ID, {"id": id_}).fetchone()
     return (found[0], Token(*found[1:])) if found else (_NO_HASH, None)
 
 

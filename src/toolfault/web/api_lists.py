@@ -42,7 +42,7 @@ def get_errors(
     cursor: Cursor = None,
     size: Size = 50,
 ) -> listing.ErrorPage:
-    """Calls that were not ok, newest arrival first.
+    """Calls that were not ok, newest arrival first; cancelled ones only where asked for.
 
     A page may be short, even empty, and still have a next one: a search for a rare value stops
     after so many calls, and `searched_to` says how far back it went.

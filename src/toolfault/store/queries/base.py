@@ -10,7 +10,7 @@ from sqlalchemy import create_engine
 from toolfault.store.models import UNDATED
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
+    from collections.abc import Collection, Mapping
 
     import psycopg
     from sqlalchemy import Connection, Engine
@@ -47,15 +47,24 @@ def statement(*parts: str) -> str:
     return " ".join(parts)
 
 
-def execute(conn: Connection, stmt: str, **values: Any) -> psycopg.Cursor[tuple[Any, ...]]:
-    """Runs a statement on the driver's own connection: the engine's results cost twice the time."""
+def execute(
+    conn: Connection, stmt: str, values: Mapping[str, Any], *, prepare: bool | None = None
+) -> psycopg.Cursor[tuple[Any, ...]]:
+    """Runs a statement on the driver's own connection: the engine's results cost twice the time.
+
+    Args:
+        conn: a connection of an engine of `open_engine`.
+        stmt: as `statement` makes it.
+        values: what the statement binds.
+        prepare: whether the server keeps its plan; by default after the fifth time.
+    """
     driver = cast("psycopg.Connection[tuple[Any, ...]]", conn.connection.driver_connection)
-    return driver.execute(cast("Any", stmt), values)
+    return driver.execute(cast("Any", stmt), values, prepare=prepare)
 
 
 def scalar(conn: Connection, stmt: str, **values: Any) -> Any:
     """The one value a statement gives, or None without a row."""
-    row = execute(conn, stmt, **values).fetchone()
+    row = execute(conn, stmt, values).fetchone()
     return row[0] if row else None
 
 
@@ -66,7 +75,7 @@ def columns(row: type[NamedTuple], alias: str = "") -> str:
 
 def fetch(conn: Connection, row: type[Row], stmt: str, **values: Any) -> list[Row]:
     """All rows of a statement, frozen."""
-    return [row(*record) for record in execute(conn, stmt, **values)]
+    return [row(*record) for record in execute(conn, stmt, values)]
 
 
 def in_scope(column: str = "service") -> str:
@@ -81,7 +90,7 @@ def scope_value(scope: Scope) -> list[str] | None:
 
 def ping(conn: Connection) -> None:
     """Raises if the store does not answer."""
-    execute(conn, "SELECT 1")
+    execute(conn, "SELECT 1", {})
 
 
 def chosen(column: str, name: str, values: Collection[str]) -> str:

@@ -44,13 +44,13 @@ def set_status(
 ) -> bool:
     """Opens, resolves or mutes a group; False when there is none in scope."""
     values = {"fingerprint": fingerprint, "status": status, "now": now}
-    return execute(conn, _SET_STATUS, **values, scope=scope_value(scope)).rowcount > 0
+    return execute(conn, _SET_STATUS, {**values, "scope": scope_value(scope)}).rowcount > 0
 
 
 def acknowledge(conn: Connection, id_: bytes, by: str, now: datetime, scope: Scope = None) -> bool:
     """Takes a dead letter off the waiting list; False when none is waiting under that id."""
     values = {"id": id_, "by": by, "now": now, "scope": scope_value(scope)}
-    return execute(conn, _ACK, **values).rowcount > 0
+    return execute(conn, _ACK, values).rowcount > 0
 
 
 def record_incident(
@@ -66,7 +66,7 @@ def record_incident(
     """Stores what an alert says about itself now; the same alert again changes its end."""
     values = {"alert_id": alert_id, "name": name, "started_at": started_at, "ended_at": ended_at}
     texts = {"labels": json.dumps(dict(labels)), "annotations": json.dumps(dict(annotations))}
-    execute(conn, _FIRE, **values, **texts)
+    execute(conn, _FIRE, {**values, **texts})
 
 
 def audit(
@@ -74,4 +74,4 @@ def audit(
 ) -> None:
     """Remembers who looked what up."""
     values = {"id": uuid4(), "asked": asked, "state": state, "now": now, "token_id": token_id}
-    execute(conn, _AUDIT, **values)
+    execute(conn, _AUDIT, values)

@@ -1,4 +1,4 @@
-"""The list of calls that were not ok."""
+"""The list of errors: calls that were not ok."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from toolfault.store.queries.base import (
     chosen,
     columns,
     execute,
-    fetch,
     in_scope,
     scalar,
     scope_value,
     statement,
 )
+from toolfault.taxonomy import Outcome
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -100,7 +100,7 @@ def errors(
     most: int = 50,
     searched: int = _SEARCHED,
 ) -> Found:
-    """Calls that were not ok, newest arrival first.
+    """Calls that were not ok, newest arrival first; cancelled ones only where asked for.
 
     Args:
         conn: a connection of an engine of `open_engine`.
@@ -118,28 +118,28 @@ def errors(
         "before_trace": trace,
         "before_span": span,
     }
-    near = _indexed_conditions(filters, is_later=before is not None)
-    last = None
-    if _is_search(filters):
-        last = _end_of_search(conn, near, searched, values)
-    rest = [_chosen(name, values[name]) for name in _UNINDEXED]
+    window = _window(filters, is_later=before is not None)
+    narrowed = [_chosen(name, values[name]) for name in _SETS]
+    narrowed += [f"{column} = %({name})s" for name, column in _INDEXED.items() if values[name]]
+    last = _end_of_search(conn, window, searched, values) if _is_search(filters) else None
     if last is not None:
-        rest.append(f"{_KEY} >= (%(to)s, %(to_trace)s, %(to_span)s)")
+        narrowed.append(f"{_KEY} >= (%(to)s, %(to_trace)s, %(to_span)s)")
         values.update(zip(("to", "to_trace", "to_span"), last, strict=True))
-    select = ("SELECT", columns(Error), "FROM tool_call WHERE", " AND ".join([*near, *rest]))
-    rows = fetch(conn, Error, statement(*select, _ORDER, "LIMIT %(most)s"), **values, most=most)
-    return Found(rows, last)
+    select = ("SELECT", columns(Error), "FROM tool_call WHERE", " AND ".join([*window, *narrowed]))
+    stmt = statement(*select, _ORDER, "LIMIT %(most)s")
+    # Planned anew each time: which index is right depends on how rare the values are.
+    rows = execute(conn, stmt, {**values, "most": most}, prepare=False)
+    return Found([Error(*row) for row in rows], last)
 
 
-def _indexed_conditions(filters: Filters, *, is_later: bool) -> list[str]:
-    # The scope belongs here: where a search stops must say nothing about what is out of it.
+def _window(filters: Filters, *, is_later: bool) -> list[str]:
+    """The calls the list is about.
+
+    The scope belongs here: where a search stops must say nothing about what is out of it.
+    """
     conditions = [in_scope()]
-    conditions += [_chosen(name, getattr(filters, name)) for name in ("tool", "code")]
-    conditions += [
-        f"{column} = %({name})s"
-        for name, column in _INDEXED.items()
-        if getattr(filters, name) is not None
-    ]
+    if Outcome.CANCELLED not in filters.outcome:  # no error, and the index of tools leaves it out
+        conditions.append("code IS NOT NULL")
     if filters.since is not None:
         conditions.append("received_at >= %(since)s")
     if filters.until is not None:
@@ -151,9 +151,11 @@ def _indexed_conditions(filters: Filters, *, is_later: bool) -> list[str]:
 
 def _is_search(filters: Filters) -> bool:
     """Whether a rare value could make the whole table be read for one page."""
-    if any(getattr(filters, name) is not None for name in _INDEXED):
+    if any(getattr(filters, name) for name in _INDEXED):
         return False
-    return UNDECLARED in filters.tool or any(getattr(filters, name) for name in _UNINDEXED)
+    if any(getattr(filters, name) for name in _UNINDEXED):
+        return True
+    return UNDECLARED in filters.tool or bool(filters.code and not filters.tool)
 
 
 def _chosen(name: str, values: Collection[str]) -> str:
@@ -166,17 +168,16 @@ def _chosen(name: str, values: Collection[str]) -> str:
 
 
 def _end_of_search(
-    conn: Connection, conditions: list[str], searched: int, values: dict[str, Any]
+    conn: Connection, window: list[str], searched: int, values: dict[str, Any]
 ) -> Key | None:
     """The last call to be looked at, or None when there are fewer."""
-    where = " AND ".join(conditions)
     stmt = statement(
         "SELECT received_at, trace_id, span_id FROM tool_call WHERE",
-        where,
+        " AND ".join(window),
         _ORDER,
         "OFFSET %(searched)s LIMIT 1",
     )
-    return execute(conn, stmt, **values, searched=searched).fetchone()
+    return execute(conn, stmt, {**values, "searched": searched}, prepare=False).fetchone()
 
 
 def newest(conn: Connection) -> datetime | None:
