@@ -18,6 +18,8 @@ __all__ = ["SpanMode", "Tool", "instrument", "uninstrument"]
 #: The module that is there when a framework is installed: our module for it.
 _FRAMEWORKS = {
     "google.adk": "adk",
+    "agents.tool_context": "openai_agents",
+    "langgraph.prebuilt": "langgraph",
     "pydantic_ai": "pydantic_ai",
     "strands": "strands",
     "mcp.server.mcpserver": "mcp",

@@ -98,8 +98,13 @@ class ToolfaultPlugin(BasePlugin):
         self, *, invocation_context: InvocationContext, error: Exception
     ) -> None:
         """Report a run that ended at its limit of model calls."""
+        self._observer.give_up(invocation_context.invocation_id)
         if isinstance(error, LlmCallsLimitExceededError):
             self._observer.run_limit(getattr(invocation_context.agent, "name", None))
+
+    async def after_run_callback(self, *, invocation_context: InvocationContext) -> None:
+        """Close what another plugin's fault has kept from being closed."""
+        self._observer.give_up(invocation_context.invocation_id)
 
     @never_raises
     def _open(self, tool: BaseTool, tool_context: ToolContext) -> None:

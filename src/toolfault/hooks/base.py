@@ -34,7 +34,8 @@ from toolfault.turned_away import report_unregistered
 P = ParamSpec("P")
 R = TypeVar("R")
 
-_KEPT = 10_000  # open calls, and runs; what a framework never finishes must not pile up
+_KEPT = 10_000  # open calls: what a framework never finishes must not pile up
+_KEPT_RUNS = 1_000
 
 
 def never_raises(function: Callable[P, R]) -> Callable[P, R | None]:
@@ -95,7 +96,8 @@ class Observer:
         self._open: OrderedDict[Any, JoinedCall] = OrderedDict()
         self._runs: OrderedDict[str, Run] = OrderedDict()
         for tool in tools:
-            declared.declare(tool)
+            if declared.known(tool.name) != tool:
+                declared.declare(tool)
 
     # --- what the framework tells ----------------------------------------------------------------
 
@@ -115,14 +117,13 @@ class Observer:
         state: MutableMapping[str, Any] | None = None,
     ) -> Run:
         """The framework's run; the budget is on its state only where we act."""
-        run = (
-            Run(conversation_id, run_id=run_id, agent=agent, state=state if self.act else None)
-            if run_id is None or run_id not in self._runs
-            else self._runs[run_id]
-        )
-        if state is not None and self.act:
+        run = self._runs.get(run_id) if run_id is not None else None
+        if run is None:
+            run = Run(conversation_id, run_id=run_id, agent=agent)
+        if self.act:
             run.state = state  # a framework gives every call a view of its own
-        keep(self._runs, run.run_id, run)
+        if run_id is not None:
+            keep(self._runs, run_id, run, most=_KEPT_RUNS)
         return run
 
     @never_raises
@@ -232,6 +233,16 @@ class Observer:
             call.drop()
 
     @never_raises
+    def give_up(self, begins_with: Any) -> None:
+        """A run is over: its calls that nobody has closed are cancelled.
+
+        Args:
+            begins_with: first part of the keys of the run's calls.
+        """
+        for key in [key for key in self._open if key[0] == begins_with]:
+            self.close(self.opened(key))
+
+    @never_raises
     def run_limit(self, agent: str | None, limit: int | None = None) -> None:
         """A limit of the framework ended a run."""
         told: Attributes = {}
@@ -294,11 +305,11 @@ def _conclude(call: JoinedCall, error: BaseException) -> None:
             raise
 
 
-def keep(kept: OrderedDict[Any, Any], key: Any, value: Any) -> None:
+def keep(kept: OrderedDict[Any, Any], key: Any, value: Any, *, most: int = _KEPT) -> None:
     """Remember the newest of them."""
     kept[key] = value
     kept.move_to_end(key)
-    if len(kept) > _KEPT:
+    if len(kept) > most:
         kept.popitem(last=False)
 
 

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
-from contextlib import suppress
 from typing import Any
 
 from langchain_core.messages import AIMessage, ToolMessage
@@ -16,7 +14,7 @@ from toolfault.errors import (
     ToolNotFoundError,
     ToolNotPermittedError,
 )
-from toolfault.hooks.returned import error_in, returned_error
+from toolfault.hooks.returned import error_in, in_text, returned_error
 
 #: What a tool with `handle_validation_error=True` tells the model; it raises nothing.
 INVALID_ARGUMENTS = "Tool input validation error"
@@ -99,10 +97,7 @@ def error_told(message: ToolMessage) -> ToolError:
 def unwrapped(output: Any) -> Any:
     """What the tool's author returned, as far as the framework kept it."""
     content = output.content if isinstance(output, ToolMessage) else output
-    if isinstance(content, str) and content.startswith("{"):
-        with suppress(ValueError):
-            return json.loads(content)
-    return content
+    return in_text(content) if isinstance(content, str) else content
 
 
 def _unknown(name: str) -> str:

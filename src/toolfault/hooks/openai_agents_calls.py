@@ -1,0 +1,331 @@
+"""The calls of tools, as the formatter, the hooks and the spans of the OpenAI Agents SDK show them.
+
+No place of the SDK sees all of a call, so they meet in one `Seam`, which the making of the call's
+`ToolContext` opens: there the call has its id, every other instrumentation has opened its span, and
+what is made current reaches the tool.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections import OrderedDict
+from collections.abc import Iterable
+from contextvars import ContextVar
+from typing import Any
+
+from agents import FunctionTool
+from agents.exceptions import (
+    ModelBehaviorError,
+    ToolInputGuardrailTripwireTriggered,
+    ToolOutputGuardrailTripwireTriggered,
+    ToolTimeoutError,
+    UserError,
+)
+from agents.tool import default_tool_error_function, default_tool_timeout_error_message
+from agents.tool_context import ToolContext
+from agents.tracing import get_current_span, get_current_trace
+
+from toolfault.envelope import Envelope
+from toolfault.error_map import ToolErrorMap, timed_out
+from toolfault.errors import (
+    ToolArgumentValidationError,
+    ToolError,
+    ToolNotFoundError,
+    ToolNotPermittedError,
+    ToolResultError,
+    ToolTimedOutError,
+)
+from toolfault.hooks.base import Observer, keep, never_raises
+from toolfault.hooks.returned import in_text, returned_error
+from toolfault.joined import JoinedCall
+from toolfault.run import Run
+from toolfault.telemetry.declared import Tool
+
+#: How the SDK tells of arguments that do not match; the type is that of every bad answer.
+INVALID_ARGUMENTS = "Invalid JSON input for tool "
+
+RULES = ToolErrorMap(
+    {
+        ToolTimeoutError: timed_out(),
+        ToolOutputGuardrailTripwireTriggered: lambda tool, _: ToolResultError(tool),
+    }
+)
+
+
+class Seam:
+    """One logical call.
+
+    Args:
+        calls: who sees it.
+        call: the open call.
+        place: where its id is unique: the run.
+        span_id: of the SDK's own span of it; None where its tracing is off.
+    """
+
+    __slots__ = ("answer", "call", "calls", "closed", "place", "span_id", "started", "wait")
+
+    def __init__(self, calls: ToolCalls, call: JoinedCall, place: str, span_id: str | None) -> None:
+        self.calls = calls
+        self.call = call
+        self.place = place
+        self.span_id = span_id
+        self.started = False
+        self.closed = False
+        self.wait: float | None = None  # until the next attempt of an acting hook
+        self.answer: Envelope | None = None
+
+
+SEAM: ContextVar[Seam | None] = ContextVar("toolfault_openai_agents", default=None)
+
+
+_reported: OrderedDict[tuple[str, str], bool] = OrderedDict()  # of calls that never ran
+
+
+class ToolCalls:
+    """The calls of one hook.
+
+    Args:
+        **options: those of `toolfault.hooks.base.Observer`.
+    """
+
+    def __init__(self, **options: Any) -> None:
+        self.observer = Observer(RULES, late=True, **options)
+        self._unstarted: OrderedDict[tuple[str, str], Seam] = OrderedDict()
+
+    # --- the life of a call ----------------------------------------------------------------------
+
+    @never_raises
+    def opens(self, context: ToolContext[Any]) -> None:
+        """A call has been given its context, in its own task."""
+        seam = SEAM.get()
+        if seam is not None and seam.call.call_id == context.tool_call_id and not seam.closed:
+            return
+        span = get_current_span()
+        span_id = span.span_id if span is not None and get_current_trace() is not None else None
+        opened = self._opened(context, context.tool_name, context.tool_call_id, span_id)
+        if opened is not None:
+            opened.call.open_span()
+            SEAM.set(opened)
+
+    def _opened(
+        self, context: Any, name: str, call_id: str, span_id: str | None = None
+    ) -> Seam | None:
+        call = self.observer.open(name, call_id=call_id, run=self._run(context))
+        return None if call is None else Seam(self, call, place_of(context), span_id)
+
+    def of(self, context: Any) -> Seam | None:
+        """The call that this context belongs to."""
+        seam = SEAM.get()
+        if seam is None or seam.calls is not self or seam.call.call_id != _call_id(context):
+            return None
+        return seam
+
+    @never_raises
+    def starts(self, context: Any, tool: Any) -> None:
+        """The tool runs next."""
+        self.observer.declare([Tool(name=tool.name)])
+        if not isinstance(context, ToolContext):
+            return
+        if self.of(context) is None:
+            self.opens(context)
+        if (seam := self.of(context)) is not None:
+            seam.started = True
+        if self.observer.act and isinstance(tool, FunctionTool):
+            if not isinstance(tool.on_invoke_tool, Repeating):
+                tool.on_invoke_tool = Repeating(self, tool)
+
+    @never_raises
+    def raised(self, context: Any, error: Exception) -> Envelope | None:
+        """The tool raised; the SDK will tell the model what this returns, if it is something."""
+        if (seam := self.of(context)) is None:
+            return None
+        if _arguments_rejected(error):
+            return self.turned_away(seam, ToolArgumentValidationError(seam.call.tool.name))
+        seam.wait = self.observer.wait(seam.call, error)
+        if seam.wait is None:
+            seam.answer = self.observer.failed(seam.call, error, close=False)
+        return seam.answer
+
+    @never_raises
+    def returned(self, context: Any, tool: Any, result: Any, *, close: bool = True) -> None:
+        """The tool, or what is around it, has an answer for the model."""
+        if (seam := self.of(context)) is None or seam.closed:
+            return
+        if seam.call.outcome is None:
+            error = _error_told(tool, result)
+            if error is None:
+                told = in_text(result) if isinstance(result, str) else result
+                seam.answer = self.observer.ok(seam.call, told, close=False)
+            else:
+                seam.answer = self.observer.failed(seam.call, error, close=False)
+        if close:
+            self.close(seam)
+
+    @never_raises
+    def ended(self, seam: Seam, error: BaseException | None) -> None:
+        """The SDK's span of the call is over; with the exception that ended it, if there was one."""
+        if seam.closed:
+            seam.call.leave()
+            return
+        if isinstance(error, UserError) and error.__cause__ is not None:
+            error = error.__cause__
+        if error is None and seam.started:
+            seam.closed = True  # an agent used as a tool waits for an approval
+            self.observer.dropped(seam.call)
+        elif error is None:
+            seam.call.leave()
+            keep(self._unstarted, (seam.place, seam.call.call_id or ""), seam)
+        elif isinstance(error, ToolInputGuardrailTripwireTriggered):
+            self.turned_away(seam, ToolNotPermittedError(seam.call.tool.name))
+        elif _arguments_rejected(error):
+            self.turned_away(seam, ToolArgumentValidationError(seam.call.tool.name))
+        else:
+            self.observer.failed(seam.call, error, close=False)
+            self.close(seam)
+
+    def close(self, seam: Seam) -> None:
+        """Report it, once."""
+        if not seam.closed:
+            seam.closed = True
+            self.observer.close(seam.call)
+
+    def turned_away(self, seam: Seam, error: ToolError) -> Envelope | None:
+        """Nothing ran; reported once, whoever says so first."""
+        seam.closed = True
+        key = seam.place, seam.call.call_id or ""
+        self._unstarted.pop(key, None)
+        if key in _reported:
+            self.observer.dropped(seam.call)
+            return None
+        keep(_reported, key, True)
+        seam.answer = self.observer.turned_away(seam.call, error)
+        return seam.answer
+
+    # --- calls that never ran --------------------------------------------------------------------
+
+    @never_raises
+    def never_ran(self, context: Any, name: str, call_id: str, error: ToolError) -> Envelope | None:
+        """A call was turned away."""
+        seam = SEAM.get()
+        if seam is None or seam.call.call_id != call_id or seam.closed:
+            seam = self._opened(context, name, call_id)
+        return None if seam is None else self.turned_away(seam, error)
+
+    @never_raises
+    def unknown(self, name: str) -> None:
+        """The model has named a tool that does not exist, which ended the run."""
+        call = self.observer.open(name, run=self._run(None))
+        self.observer.turned_away(call, ToolNotFoundError(name))
+
+    @never_raises
+    def read(self, context: Any, items: Iterable[Any]) -> None:
+        """What the model reads next tells of calls that a person or a guardrail has refused."""
+        place, names = place_of(context), _names(items)
+        for call_id in _answered_last(items):
+            seam = self._unstarted.pop((place, call_id), None)
+            name = names.get(call_id, "")
+            if name and context.is_tool_approved(name, call_id) is False:
+                self.never_ran(context, name, call_id, ToolNotPermittedError(name, "rejected"))
+            elif seam is not None:
+                self.turned_away(seam, ToolNotPermittedError(seam.call.tool.name))
+
+    def _run(self, context: Any) -> Run | None:
+        config = getattr(context, "run_config", None)
+        agent = getattr(getattr(context, "agent", None), "name", None)
+        trace = get_current_trace()
+        group = getattr(config, "group_id", None) or getattr(trace, "group_id", None)
+        return self.observer.run(trace_id(), group, agent)
+
+
+class Repeating:
+    """What invokes a tool for an acting hook: by our policy, and with our envelope.
+
+    Args:
+        calls: who acts.
+        tool: whose invocation it takes the place of.
+    """
+
+    def __init__(self, calls: ToolCalls, tool: FunctionTool) -> None:
+        self._calls = calls
+        self._tool = tool
+        self._invoke: Any = tool.on_invoke_tool
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._invoke, name)  # the SDK keeps marks of its own on it
+
+    async def __call__(self, context: ToolContext[Any], arguments: str) -> Any:
+        """Run the tool until it has an answer for the model."""
+        while True:
+            try:
+                result = await self._invoke(context, arguments)
+            except Exception as error:
+                answer = self._calls.raised(context, error)
+                if (seam := self._calls.of(context)) is None or (
+                    seam.wait is None and answer is None
+                ):
+                    raise
+                result = json.dumps(answer, default=str)
+            else:
+                seam = self._calls.of(context)
+            if seam is None or seam.wait is None:
+                return self._answer(context, seam, result)
+            await asyncio.sleep(seam.wait)
+            seam.wait = None
+
+    def _answer(self, context: ToolContext[Any], seam: Seam | None, result: Any) -> Any:
+        if seam is None:
+            return result
+        self._calls.returned(context, self._tool, result, close=False)
+        return result if seam.answer is None else json.dumps(seam.answer, default=str)
+
+
+def trace_id() -> str | None:
+    """The run, as the SDK's tracing names it; None where that is off."""
+    trace = get_current_trace()
+    return trace.trace_id if trace is not None and trace.trace_id != "no-op" else None
+
+
+def place_of(context: Any) -> str:
+    """Where the ids of calls are unique."""
+    return trace_id() or str(id(context.usage))
+
+
+def _call_id(context: Any) -> str | None:
+    return getattr(context, "tool_call_id", None)
+
+
+def _arguments_rejected(error: BaseException) -> bool:
+    return isinstance(error, ModelBehaviorError) and str(error).startswith(INVALID_ARGUMENTS)
+
+
+def _error_told(tool: Any, result: Any) -> ToolError | None:
+    """The error of an answer that is only words."""
+    name, limit = tool.name, getattr(tool, "timeout_seconds", None)
+    if limit is not None and result == default_tool_timeout_error_message(
+        tool_name=name, timeout_seconds=limit
+    ):
+        return ToolTimedOutError(name)
+    span = get_current_span()
+    failed = span is not None and span.error is not None
+    if failed or result == default_tool_error_function(None, Exception()):  # type: ignore[arg-type]
+        return returned_error(name)
+    return None
+
+
+def _names(items: Iterable[Any]) -> dict[str, str]:
+    return {
+        item["call_id"]: item.get("name", "")
+        for item in items
+        if isinstance(item, dict) and item.get("type") == "function_call"
+    }
+
+
+def _answered_last(items: Iterable[Any]) -> list[str]:
+    """Ids of the calls that the model now gets the answers to."""
+    answered: list[str] = []
+    for item in reversed(list(items)):
+        if not isinstance(item, dict) or item.get("type") != "function_call_output":
+            break
+        answered.append(item["call_id"])
+    return answered[::-1]
