@@ -29,10 +29,12 @@ from toolfault.errors import (
 )
 from toolfault.guard import guard
 from toolfault.hooks import instrument, uninstrument
-from toolfault.run import Run, ToolFailurePolicy, current_run, run
+from toolfault.model_calls import retry_model_call
+from toolfault.run import Run, RunLimitExceededError, ToolFailurePolicy, current_run, run
 from toolfault.taxonomy import Action, Code, Effect, Outcome
 from toolfault.telemetry.setup import configure, shutdown
 from toolfault.turned_away import never_ran
+from toolfault.what_ran import fallback
 
 __all__ = [
     "Action",
@@ -41,6 +43,7 @@ __all__ = [
     "Envelope",
     "Outcome",
     "Run",
+    "RunLimitExceededError",
     "ToolArgumentValidationError",
     "ToolError",
     "ToolErrorMap",
@@ -54,12 +57,14 @@ __all__ = [
     "by_status",
     "configure",
     "current_run",
+    "fallback",
     "guard",
     "instructions",
     "instrument",
     "never_ran",
     "permanent",
     "refusal",
+    "retry_model_call",
     "run",
     "shutdown",
     "timed_out",

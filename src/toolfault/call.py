@@ -89,6 +89,8 @@ class Call:
         """Open or adopt the span and make this the current call."""
         self.start_ns = time.time_ns()
         self._earliest = time.perf_counter_ns()
+        if self._run is not None:
+            self._run.began(self.tool.name)
         self._unheard = report.is_off()
         if self._unheard:
             self.span = spans.NOWHERE

@@ -7,12 +7,14 @@ body again, and only when the hook closes it is it reported: once.
 from __future__ import annotations
 
 from contextlib import suppress
+from contextvars import Token
 from typing import Any, Literal
 
 from opentelemetry.trace import Span
 
 from toolfault.call import Call, Ending
 from toolfault.error_map import ToolErrorMap
+from toolfault.run import Run, current_run, reset_current, set_current
 from toolfault.taxonomy import Outcome
 from toolfault.telemetry import current, spans
 from toolfault.telemetry.declared import Tool
@@ -33,7 +35,16 @@ class JoinedCall(Call):
         **options: those of `Call`.
     """
 
-    __slots__ = ("_ended", "_entered", "_lasted", "_late", "_lent", "_mode", "guarded")
+    __slots__ = (
+        "_ended",
+        "_entered",
+        "_lasted",
+        "_late",
+        "_lent",
+        "_mode",
+        "_run_token",
+        "guarded",
+    )
 
     def __init__(
         self,
@@ -49,6 +60,7 @@ class JoinedCall(Call):
         self._mode = span_mode
         self._late = late
         self._lent = self._entered = False
+        self._run_token: Token[Run | None] | None = None
         self._ended: tuple[Outcome, Ending | None] | None = None
         self._lasted: int | None = None  # ns until it ended; it may be closed later
 
@@ -63,11 +75,17 @@ class JoinedCall(Call):
         if not self._lent:
             super().enter()
             self._entered = True
+            if self._run is not None and current_run() is None:
+                self._run_token = set_current(self._run)
 
     def leave(self) -> None:
         """Undo `enter`, as far as the framework has brought us back to the same context."""
         if self._entered and not self._lent:
             self._entered = False
+            if self._run_token is not None:
+                with suppress(ValueError):
+                    reset_current(self._run_token)
+                self._run_token = None
             with suppress(ValueError):
                 super().leave()
 
@@ -142,6 +160,8 @@ class JoinedCall(Call):
         """Close it unreported: it has not ended, such as one that waits for an approval."""
         if self.span.owned:
             self.span.span.end()
+        if self._run is not None:
+            self._run.dropped(self.tool.name)
         self.leave()
 
     def _open_span(self) -> spans.CallSpan:

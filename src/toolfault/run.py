@@ -6,6 +6,7 @@ Held in a context variable: tasks inherit it, threads started with the context d
 
 from __future__ import annotations
 
+import threading
 import time
 from collections import Counter
 from collections.abc import MutableMapping
@@ -37,6 +38,28 @@ class RanTool(NamedTuple):
     reference_id: str | None
 
 
+class RunLimitExceededError(Exception):
+    """The run has made all the model calls it may: usually a loop around a tool that keeps failing.
+
+    Args:
+        limit: the run's `max_model_calls`.
+        run_id: id of the run.
+        agent: name of the agent.
+    """
+
+    def __init__(self, limit: int, run_id: str, agent: str | None = None) -> None:
+        self.limit = limit
+        self.run_id = run_id
+        self.agent = agent
+        super().__init__(limit, run_id, agent)
+
+    def __str__(self) -> str:
+        return (
+            f"run {self.run_id} has made its {self.limit} model calls; look for a tool whose error "
+            "the model believes it can fix"
+        )
+
+
 class Run:
     """One run of an agent; use it through `toolfault.run(...)`.
 
@@ -46,6 +69,7 @@ class Run:
         agent: name of the agent.
         deadline: seconds from now until the run must be done; None for no limit.
         max_tool_attempts: retries one tool may use in the run; afterwards one attempt per call.
+        max_model_calls: model calls the run may make, retries of one not counted; None for no limit.
         policy: `CONTINUE` or `FAIL_RUN`; wins over a guard's `on_error` where given.
         state: mapping that holds the failure budget, such as a framework's session state.
     """
@@ -58,6 +82,7 @@ class Run:
         agent: str | None = None,
         deadline: float | None = None,
         max_tool_attempts: int = MAX_TOOL_ATTEMPTS,
+        max_model_calls: int | None = None,
         policy: ToolFailurePolicy | None = None,
         state: MutableMapping[str, Any] | None = None,
     ) -> None:
@@ -65,17 +90,25 @@ class Run:
             raise ValueError(f"deadline is {deadline!r}; give seconds from now, more than 0")
         if max_tool_attempts < 0:
             raise ValueError(f"max_tool_attempts is {max_tool_attempts!r}; give 0 or more")
+        if max_model_calls is not None and max_model_calls < 1:
+            raise ValueError(f"max_model_calls is {max_model_calls!r}; give 1 or more, or None")
         self.conversation_id = conversation_id
         self.run_id = run_id or uuid4().hex
         self.agent = agent
         self.max_tool_attempts = max_tool_attempts
+        self.max_model_calls = max_model_calls
+        self.model_calls = 0  # steps of the run that asked a model
+        self.model_attempts = 0  # what the provider was asked, retries included
         self.policy = policy
         self.state = state
         self.calls: list[RanTool] = []
+        self.forgotten = 0  # finished calls that `calls` no longer holds
+        self.under_way: Counter[str] = Counter()
         self._deadline = deadline
         self._ends = None if deadline is None else time.monotonic() + deadline
         self._retries: Counter[str] = Counter()
         self._tokens: list[Token[Run | None]] = []
+        self._lock = threading.Lock()
 
     def remaining(self) -> float:
         """Seconds until the deadline, infinite without one, never less than 0."""
@@ -89,11 +122,27 @@ class Run:
         """Use one retry of the tool."""
         self._retries[tool] += 1
 
+    def began(self, tool: str) -> None:
+        """A call of the tool is under way."""
+        self.under_way[tool] += 1
+
+    def dropped(self, tool: str) -> None:
+        """A call that began waits for somebody and has not run."""
+        self.under_way[tool] -= 1
+
     def finished(self, call: RanTool) -> None:
         """Remember a finished call; a run keeps its last 1,000."""
+        self.under_way[call.tool] -= 1
         self.calls.append(call)
         if len(self.calls) > _KEPT_CALLS:
             del self.calls[0]
+            self.forgotten += 1
+
+    def count_model_call(self) -> int:
+        """One more step asks a model; how many there are now, the one refused included."""
+        with self._lock:  # branches of a run may be threads
+            self.model_calls += 1
+            return self.model_calls
 
     def __enter__(self) -> Self:
         self._tokens.append(_current.set(self))
@@ -127,3 +176,7 @@ run = Run
 def current_run() -> Run | None:
     """The run this code belongs to, or None."""
     return _current.get()
+
+
+set_current = _current.set
+reset_current = _current.reset
