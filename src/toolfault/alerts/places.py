@@ -71,4 +71,6 @@ def label(spec: Spec, key: str, name: str) -> str:
             )
             text += f"{{{{ if and {tests} }}}}{change.given()[name]}{{{{ else }}}}"
             ends += "{{ end }}"
-    return f"{text}{getattr(getattr(spec.alerts, key), name)}{ends}"
+    usual = getattr(getattr(spec.alerts, key), name)
+    # Prometheus shows a template that comes to nothing as the template itself
+    return f"{text}{usual or 'unowned'}{ends}" if text else str(usual)

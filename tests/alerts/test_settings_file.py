@@ -1,0 +1,186 @@
+"""Settings of one's own: every mistake is told by line and field; places change what they name."""
+
+import json
+
+import pytest
+from tests.alerts.checks import run
+
+from toolfault.alerts.build import build, outputs
+from toolfault.alerts.rules import files
+from toolfault.alerts.settings_file import read, schema
+from toolfault.alerts.spec import Spec
+from toolfault.settings import SettingError
+
+
+def _read(tmp_path, text):
+    path = tmp_path / "mine.yml"
+    path.write_text(text)
+    return read(path)
+
+
+def _mistake(tmp_path, text):
+    with pytest.raises(SettingError) as told:
+        _read(tmp_path, text)
+    return str(told.value).replace(str(tmp_path / "mine.yml"), "mine.yml")
+
+
+@pytest.mark.parametrize("text", ["", "# nothing yet\n", "{}\n", "alerts: {}\n"])
+def test_a_file_that_says_nothing_changes_nothing(tmp_path, text):
+    assert outputs(_read(tmp_path, text)) == outputs(Spec())
+
+
+def test_what_is_given_replaces_the_shipped_value_and_nothing_else(tmp_path):
+    spec = _read(tmp_path, "alerts:\n  internal_error_spike:\n    nats: 20\n")
+    assert spec.alerts.internal_error_spike.nats == 20
+    assert spec.alerts.internal_error_spike.factor == 3
+    assert spec.windows == Spec().windows
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        (
+            "links:\n  toolfualt: http://x\n",
+            "mine.yml:2: links.toolfualt is no setting. Did you mean toolfault?",
+        ),
+        (
+            "alerts:\n  internal_error_spike:\n    nats: many\n",
+            "mine.yml:3: alerts.internal_error_spike.nats: Input should be a valid number, "
+            "unable to parse string as a number.",
+        ),
+        (
+            "alerts:\n\n  target_down: {wait: five minutes}\n",
+            "mine.yml:3: alerts.target_down.wait: String should match pattern "
+            "'^(?:[0-9]+(?:ms|[smhdw]))+$'.",
+        ),
+        (
+            "alerts:\n  watchdog:\n    severity: loud\n",
+            "mine.yml:3: alerts.watchdog.severity: Input should be 'critical', 'warning', "
+            "'ticket' or 'none'.",
+        ),
+        (
+            "places:\n  - alerts: {}\n",
+            "mine.yml:2: places.0: name a service, an environment or a tool.",
+        ),
+        (
+            "places:\n  - service: a\n    alerts:\n      internal_eror_spike: {nats: 3}\n",
+            "mine.yml:4: places.0.alerts.internal_eror_spike: no such alert; did you mean "
+            "internal_error_spike?.",
+        ),
+        (
+            "places:\n  - tool: a\n    alerts:\n      many_tools_failing: {tools: 9}\n",
+            "mine.yml:4: places.0.alerts.many_tools_failing: ToolfaultManyToolsFailing is not "
+            "told apart by tool.",
+        ),
+        (
+            "places:\n  - service: a\n    alerts:\n      target_down: {enabled: false}\n",
+            "mine.yml:4: places.0.alerts.target_down: ToolfaultTargetDown is not told apart by "
+            "service.",
+        ),
+        (
+            "places:\n  - service: a\n    alerts:\n      unguarded_error:\n        nats: 3\n",
+            "mine.yml:5: places.0.alerts.unguarded_error.nats: ToolfaultUnguardedError has no such "
+            "limit.",
+        ),
+        (
+            "links: {}\nalerts: {}\nlinks: {}\n",
+            "mine.yml:3: links is given twice.",
+        ),
+        ("- a\n", "mine.yml:1: this must be a mapping such as `alerts:`."),
+    ],
+)
+def test_a_mistake_is_told_by_line_and_field(tmp_path, text, told):
+    assert _mistake(tmp_path, text) == told
+
+
+def test_every_mistake_is_told_at_once(tmp_path):
+    told = _mistake(tmp_path, "waits:\n  group: no\n  repeat: never\n")
+    assert [line.split(" ")[0] for line in told.splitlines()] == ["mine.yml:2:", "mine.yml:3:"]
+
+
+def test_broken_yaml_and_a_missing_file_are_told_in_a_sentence(tmp_path):
+    assert "line 2" in _mistake(tmp_path, "alerts:\n  a: b: c\n")
+    with pytest.raises(SettingError, match="No such file or directory"):
+        read(tmp_path / "missing.yml")
+
+
+def test_the_schema_knows_every_setting_and_requires_none():
+    told = schema()
+    assert set(told["properties"]) == set(Spec.__slots__)
+    assert '"required"' not in json.dumps(told)
+    assert told["additionalProperties"] is False
+
+
+PLACES = """
+places:
+  - environment: staging
+    alerts:
+      internal_error_spike: {severity: ticket, owner: nobody}
+  - tool: flaky
+    alerts:
+      internal_error_spike: {nats: 40}
+  - environment: staging
+    tool: flaky
+    alerts:
+      internal_error_spike: {nats: 10}
+  - service: sandbox
+    alerts:
+      internal_error_spike: {enabled: false}
+      unguarded_error: {more_than: 3}
+"""
+#: As nats-17 of internal_error_spike.yml: S = 15.5 everywhere.
+CASES = """
+rule_files: [toolfault-tools.rules.yml]
+evaluation_interval: 30s
+tests:
+  - interval: 30s
+    input_series: [SERIES]
+    promql_expr_test:
+      - expr: ALERTS{alertstate="firing",alertname="ToolfaultInternalErrorSpike"}
+        eval_time: 12m
+        exp_samples:
+          # 14 elsewhere
+          - {labels: 'ALERTS{alertname="ToolfaultInternalErrorSpike",alertstate="firing",code="INTERNAL",signal="INTERNAL",severity="critical",owner="unowned",service="shop",environment="prod",tool="pay"}', value: 1}
+          # less severe in staging, where flaky has a limit of its own again
+          - {labels: 'ALERTS{alertname="ToolfaultInternalErrorSpike",alertstate="firing",code="INTERNAL",signal="INTERNAL",severity="ticket",owner="nobody",service="shop",environment="staging",tool="pay"}', value: 1}
+          - {labels: 'ALERTS{alertname="ToolfaultInternalErrorSpike",alertstate="firing",code="INTERNAL",signal="INTERNAL",severity="ticket",owner="nobody",service="shop",environment="staging",tool="flaky"}', value: 1}
+"""
+
+
+def _series(service, environment, tool):
+    place = f'job="j",instance="a",service="{service}",environment="{environment}",tool="{tool}"'
+    named = f'service="{service}",environment="{environment}",tool="{tool}",signal="INTERNAL"'
+    count = "toolfault_tool_call_duration_seconds_count"
+    calls = f'toolfault_tool_calls_total{{{place},outcome="failed",code="INTERNAL"}}'
+    usual = f"service_environment_tool_signal:toolfault_baseline:ratio{{{named}}}"
+    return ", ".join(
+        f"{{series: '{series}', values: {values}}}"
+        for series, values in (
+            (f"{count}{{{place}}}", "0+30x40"),
+            (calls, "0x20 17x20"),
+            (usual, "0.01x40"),
+        )
+    )
+
+
+def test_places_change_limits_severity_and_owner_where_they_say(tmp_path):
+    build(tmp_path, _read(tmp_path, PLACES))
+    everywhere = [
+        ("shop", "prod", "pay"),
+        ("shop", "prod", "flaky"),  # 40 is not reached
+        ("shop", "staging", "pay"),
+        ("shop", "staging", "flaky"),
+        ("sandbox", "prod", "pay"),  # switched off
+    ]
+    test = tmp_path / "places.yml"
+    test.write_text(CASES.replace("SERIES", ", ".join(_series(*one) for one in everywhere)))
+    checked = run("promtool", "check", "rules", *tmp_path.glob("*.rules.yml"))
+    assert checked.returncode == 0, checked.stdout + checked.stderr
+    done = run("promtool", "test", "rules", test)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_an_alert_that_is_switched_off_is_left_out_everywhere(tmp_path):
+    spec = _read(tmp_path, "alerts:\n  unguarded_error: {enabled: false}\n")
+    assert "ToolfaultUnguardedError" not in json.dumps(files(spec))
+    assert "ToolfaultUnguardedError" not in outputs(spec)["runbooks.md"]
