@@ -14,6 +14,7 @@ from toolfault.web.lookup import Viewer
 from toolfault.web.problems import ProblemError
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from uuid import UUID
 
     from sqlalchemy import Engine
@@ -55,8 +56,13 @@ LOCAL = Principal("local", frozenset(Role))
 class Limit:
     """At most so many events a minute for each caller; a bounded memory of callers."""
 
-    def __init__(self, per_minute: int, callers: int = 10_000) -> None:
-        self._per_minute, self._callers = per_minute, callers
+    def __init__(
+        self,
+        per_minute: int,
+        callers: int = 10_000,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._per_minute, self._callers, self._clock = per_minute, callers, clock
         self._seen: OrderedDict[str, tuple[float, float]] = OrderedDict()
 
     def wait(self, caller: str) -> float:
@@ -66,14 +72,14 @@ class Limit:
 
     def count(self, caller: str) -> None:
         """One more event of this caller."""
-        self._seen[caller] = (self._room(caller) - 1.0, time.monotonic())
+        self._seen[caller] = (self._room(caller) - 1.0, self._clock())
         self._seen.move_to_end(caller)
         while len(self._seen) > self._callers:
             self._seen.popitem(last=False)
 
     def _room(self, caller: str) -> float:
         room, at = self._seen.get(caller, (float(self._per_minute), 0.0))
-        refilled = room + (time.monotonic() - at) * self._per_minute / 60.0
+        refilled = room + (self._clock() - at) * self._per_minute / 60.0
         return min(refilled, float(self._per_minute))
 
 

@@ -12,7 +12,7 @@ from starlette.requests import Request
 from toolfault.store.queries import changes, errors, groups, lists, tools
 from toolfault.store.queries.base import Scope
 from toolfault.store.tokens import Role
-from toolfault.web import cursor, listing
+from toolfault.web import changing, cursor, listing
 from toolfault.web.api import PROBLEMS
 from toolfault.web.context import Context, Ctx
 from toolfault.web.incidents import Incidents, place_of
@@ -181,7 +181,7 @@ def patch_group(
     request: Request,
     ctx: Ctx,
     fingerprint: Annotated[listing.Fingerprint, Path()],
-    change: listing.StatusChange,
+    change: changing.StatusChange,
 ) -> listing.GroupDetail:
     """Opens, resolves or mutes a group. A new version that meets a resolved one opens it again."""
     principal = ctx.doors.admit(request, Role.ENGINEER)
@@ -256,7 +256,7 @@ def post_ack(request: Request, ctx: Ctx, letter: Annotated[listing.Fingerprint, 
 
 
 @router.post("/alerts", tags=["alerts"])
-def post_alerts(request: Request, ctx: Ctx, body: listing.Alerts) -> listing.Recorded:
+def post_alerts(request: Request, ctx: Ctx, body: changing.Alerts) -> changing.Recorded:
     """Alertmanager's webhook: what fires becomes an incident that cards, groups and lists point at."""
     ctx.doors.admit(request, Role.SCRAPE)
     with ctx.engine.connect() as conn:
@@ -270,7 +270,7 @@ def post_alerts(request: Request, ctx: Ctx, body: listing.Alerts) -> listing.Rec
                 labels=alert.labels,
                 annotations=alert.annotations,
             )
-    return listing.Recorded(recorded=len(body.alerts))
+    return changing.Recorded(recorded=len(body.alerts))
 
 
 @router.get("/audit", tags=["lists"])

@@ -201,14 +201,6 @@ class GroupDetail(GroupItem):
     affected: tuple[AffectedItem, ...]
 
 
-class StatusChange(BaseModel):
-    """The new status of a group."""
-
-    model_config = ConfigDict(extra="forbid")
-
-    status: Status
-
-
 class ToolItem(Frozen):
     """A tool as it declared itself."""
 
@@ -276,30 +268,3 @@ class AuditItem(Frozen):
     token: str | None
     asked: str
     state: str
-
-
-class Alert(BaseModel):
-    """An alert as Alertmanager sends it."""
-
-    model_config = ConfigDict(extra="ignore")
-
-    status: Literal["firing", "resolved"]
-    labels: dict[str, str]
-    annotations: dict[str, str] = {}
-    startsAt: AwareDatetime  # noqa: N815 - Alertmanager's spelling
-    endsAt: AwareDatetime | None = None  # noqa: N815 - as above
-    fingerprint: Text
-
-
-class Alerts(BaseModel):
-    """Alertmanager's webhook body."""
-
-    model_config = ConfigDict(extra="ignore")
-
-    alerts: list[Alert] = Field(max_length=1000)
-
-
-class Recorded(Frozen):
-    """How many alerts were taken."""
-
-    recorded: int

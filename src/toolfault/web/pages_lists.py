@@ -15,7 +15,7 @@ from toolfault import conventions as names
 from toolfault.store.queries import tools, totals
 from toolfault.store.tokens import Role
 from toolfault.taxonomy import CODE_OF_QUIET, Code, Outcome
-from toolfault.web import api_lists, levels, listing, record
+from toolfault.web import api_lists, changing, levels, listing, record
 from toolfault.web.access import SESSION_COOKIE
 from toolfault.web.context import Ctx
 from toolfault.web.guard import is_from_our_page
@@ -162,7 +162,7 @@ def change_group(
     """Opens, resolves or mutes a group from its page."""
     principal = ctx.doors.admit(request, Role.ENGINEER)
     try:
-        change = listing.StatusChange(status=form.get("status", ""))  # type: ignore[arg-type]
+        change = changing.StatusChange(status=form.get("status", ""))  # type: ignore[arg-type]
     except ValidationError:
         raise ProblemError(422, "A status is open, resolved or muted.") from None
     api_lists.change_status(ctx, principal.services, fingerprint, change.status)
