@@ -116,9 +116,9 @@ class Call:
 
     def leave(self) -> None:
         """Undo `enter`."""
+        current.reset_current(self._token)  # first: it refuses in a foreign context, OTel only logs
         if self._span_token is not None:
             otel_context.detach(self._span_token)
-        current.reset_current(self._token)
 
     def stop(self) -> None:
         """Leave for good; a call interrupted between two attempts ends as cancelled."""
@@ -235,6 +235,7 @@ class Call:
                 retry_after=error.retry_after if action is Action.RETRY_LATER else None,
                 ref=ref if action in taxonomy.ACTIONS_WITH_REFERENCE else None,
             )
+        error.reference_id, error.answer = ref, self.answer
         told = Ending(error, raised, action, message, failures)
         self._finish(error.outcome, told)
         return self.answer

@@ -101,6 +101,7 @@ COUNT = "toolfault.count"  # records dropped, attempts of a model step
 RESULT = "toolfault.result"  # of a model step: ok, error, exhausted
 LIMIT = "toolfault.limit"
 LOGGER_NAME = "toolfault.logger"
+PAYLOAD = "toolfault.payload"  # JSON object: what is needed to do a dead letter's work again
 
 # --- metrics of /metrics/tools (counters are exposed with the suffix _total) --------------------
 TOOL_CALLS = "toolfault_tool_calls"

@@ -47,6 +47,9 @@ class ToolError(Exception):
     outcome: ClassVar[Outcome]
     #: The exception this error was translated from; never shown to a model.
     raw_error: BaseException | None = None
+    #: The call's reference and what its model was to read, once the call is over.
+    reference_id: str | None = None
+    answer: dict[str, Any] | None = None
 
     def __init__(
         self,

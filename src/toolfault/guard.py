@@ -11,6 +11,7 @@ from typing import Any
 
 from toolfault import budget
 from toolfault.error_map import ToolErrorMap
+from toolfault.idempotency import keyed
 from toolfault.telemetry import declared
 from toolfault.telemetry.declared import Tool
 from toolfault.transport import TRANSPORT
@@ -34,6 +35,8 @@ def guard(
     check: Callable[[Any], object] | None = None,
 ) -> Callable[[F], F]:
     """Guard a tool function; sync, async, generators of both kinds and methods.
+
+    A function with a parameter `idempotency_key` is given one, the same in every attempt.
 
     Args:
         name: of the tool, as the model calls it.
@@ -75,7 +78,7 @@ def guard(
     )
 
     def decorate(function: F) -> F:
-        guarded = wrapped(function, hook)
+        guarded = wrapped(keyed(name, function), hook)
         declared.declare(tool)
         return guarded
 
