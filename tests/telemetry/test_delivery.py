@@ -218,3 +218,18 @@ def test_a_gate_lets_through_what_the_queue_holds_and_counts_the_rest(exported):
     assert event.attributes["toolfault.count"] == 2 + 512
     gate.done(1024, delivered=True)
     assert len(exported.named("toolfault.telemetry_dropped")) == 1
+
+
+def test_configure_puts_the_black_box_where_every_logger_reaches_it():
+    code = """
+    import logging
+    @toolfault.guard("bug")
+    def bug():
+        logging.getLogger("app.calendar").warning("asking for %s", "slot 10:00")
+        raise KeyError
+    bug()
+    """
+    with collector() as (port, received):
+        run_agent(port, code)
+    (record,) = named(received["events"], "toolfault.log")
+    assert record.body.string_value == "asking for slot 10:00"
