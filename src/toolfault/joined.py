@@ -81,13 +81,12 @@ class JoinedCall(Call):
     def leave(self) -> None:
         """Undo `enter`, as far as the framework has brought us back to the same context."""
         if self._entered and not self._lent:
-            self._entered = False
-            if self._run_token is not None:
-                with suppress(ValueError):
-                    reset_current(self._run_token)
-                self._run_token = None
             with suppress(ValueError):
                 super().leave()
+                self._entered = False
+                if self._run_token is not None:
+                    reset_current(self._run_token)
+                    self._run_token = None
 
     def begin(self) -> None:
         """An attempt starts now; what the one before it ended with is not the end."""

@@ -190,11 +190,9 @@ class Spans(TracingProcessor):
         """A call, a turn or a run of an agent is over."""
         seam, error = SEAM.get(), sys.exception()
         calls = self._runs.get(span.trace_id)
-        if calls is None:
-            return
         if seam is not None and seam.span_id == span.span_id:
             seam.calls.ended(seam, error)
-        elif span.error is None:
+        elif calls is None or span.error is None:
             return
         elif span.error["message"] == MAX_TURNS:
             calls.observer.run_limit(getattr(span.span_data, "name", None))

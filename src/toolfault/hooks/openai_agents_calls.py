@@ -27,7 +27,7 @@ from agents.tool_context import ToolContext
 from agents.tracing import get_current_span, get_current_trace
 
 from toolfault.envelope import Envelope
-from toolfault.error_map import ToolErrorMap, timed_out
+from toolfault.error_map import ToolErrorMap
 from toolfault.errors import (
     ToolArgumentValidationError,
     ToolError,
@@ -40,17 +40,15 @@ from toolfault.hooks.base import Observer, keep, never_raises
 from toolfault.hooks.returned import in_text, returned_error
 from toolfault.joined import JoinedCall
 from toolfault.run import Run
+from toolfault.taxonomy import Outcome
 from toolfault.telemetry.declared import Tool
 
 #: How the SDK tells of arguments that do not match; the type is that of every bad answer.
 INVALID_ARGUMENTS = "Invalid JSON input for tool "
 
 RULES = ToolErrorMap(
-    {
-        ToolTimeoutError: timed_out(),
-        ToolOutputGuardrailTripwireTriggered: lambda tool, _: ToolResultError(tool),
-    }
-)
+    {ToolOutputGuardrailTripwireTriggered: lambda tool, _: ToolResultError(tool)}
+)  # fmt: skip
 
 
 class Seam:
@@ -75,6 +73,11 @@ class Seam:
         self.wait: float | None = None  # until the next attempt of an acting hook
         self.answer: Envelope | None = None
 
+    @property
+    def key(self) -> tuple[str, str]:
+        """What tells it from all other calls."""
+        return self.place, self.call.call_id or ""
+
 
 SEAM: ContextVar[Seam | None] = ContextVar("toolfault_openai_agents", default=None)
 
@@ -91,7 +94,7 @@ class ToolCalls:
 
     def __init__(self, **options: Any) -> None:
         self.observer = Observer(RULES, late=True, **options)
-        self._unstarted: OrderedDict[tuple[str, str], Seam] = OrderedDict()
+        self._open: OrderedDict[tuple[str, str], Seam] = OrderedDict()
 
     # --- the life of a call ----------------------------------------------------------------------
 
@@ -107,6 +110,7 @@ class ToolCalls:
         if opened is not None:
             opened.call.open_span()
             SEAM.set(opened)
+            keep(self._open, opened.key, opened)
 
     def _opened(
         self, context: Any, name: str, call_id: str, span_id: str | None = None
@@ -131,9 +135,9 @@ class ToolCalls:
             self.opens(context)
         if (seam := self.of(context)) is not None:
             seam.started = True
-        if self.observer.act and isinstance(tool, FunctionTool):
-            if not isinstance(tool.on_invoke_tool, Repeating):
-                tool.on_invoke_tool = Repeating(self, tool)
+        acts = self.observer.act and isinstance(tool, FunctionTool)
+        if acts and not isinstance(tool.on_invoke_tool, Repeating):
+            tool.on_invoke_tool = Repeating(self, tool)
 
     @never_raises
     def raised(self, context: Any, error: Exception) -> Envelope | None:
@@ -152,13 +156,13 @@ class ToolCalls:
         """The tool, or what is around it, has an answer for the model."""
         if (seam := self.of(context)) is None or seam.closed:
             return
-        if seam.call.outcome is None:
-            error = _error_told(tool, result)
-            if error is None:
+        if seam.call.outcome in (None, Outcome.CANCELLED):
+            error = _error_told(tool, result, repeated=bool(seam.call.attempts))
+            if error is not None:
+                self._failed(seam, error)
+            elif seam.call.outcome is None:
                 told = in_text(result) if isinstance(result, str) else result
                 seam.answer = self.observer.ok(seam.call, told, close=False)
-            else:
-                seam.answer = self.observer.failed(seam.call, error, close=False)
         if close:
             self.close(seam)
 
@@ -174,31 +178,38 @@ class ToolCalls:
             seam.closed = True  # an agent used as a tool waits for an approval
             self.observer.dropped(seam.call)
         elif error is None:
-            seam.call.leave()
-            keep(self._unstarted, (seam.place, seam.call.call_id or ""), seam)
+            seam.call.leave()  # it waits for an approval, or a guardrail has answered: see `read`
         elif isinstance(error, ToolInputGuardrailTripwireTriggered):
             self.turned_away(seam, ToolNotPermittedError(seam.call.tool.name))
         elif _arguments_rejected(error):
             self.turned_away(seam, ToolArgumentValidationError(seam.call.tool.name))
         else:
-            self.observer.failed(seam.call, error, close=False)
+            self._failed(seam, error)
             self.close(seam)
+
+    def _failed(self, seam: Seam, error: BaseException) -> None:
+        if isinstance(error, ToolTimeoutError):
+            error = ToolTimedOutError(seam.call.tool.name)
+        if seam.call.outcome is Outcome.CANCELLED and isinstance(error, ToolTimedOutError):
+            seam.answer = seam.call.conclude(error, error)  # to a guard inside it was cancelled
+        else:
+            seam.answer = self.observer.failed(seam.call, error, close=False)
 
     def close(self, seam: Seam) -> None:
         """Report it, once."""
         if not seam.closed:
             seam.closed = True
+            self._open.pop(seam.key, None)
             self.observer.close(seam.call)
 
     def turned_away(self, seam: Seam, error: ToolError) -> Envelope | None:
         """Nothing ran; reported once, whoever says so first."""
         seam.closed = True
-        key = seam.place, seam.call.call_id or ""
-        self._unstarted.pop(key, None)
-        if key in _reported:
+        self._open.pop(seam.key, None)
+        if seam.key in _reported:
             self.observer.dropped(seam.call)
             return None
-        keep(_reported, key, True)
+        keep(_reported, seam.key, True)
         seam.answer = self.observer.turned_away(seam.call, error)
         return seam.answer
 
@@ -223,11 +234,11 @@ class ToolCalls:
         """What the model reads next tells of calls that a person or a guardrail has refused."""
         place, names = place_of(context), _names(items)
         for call_id in _answered_last(items):
-            seam = self._unstarted.pop((place, call_id), None)
+            seam = self._open.get((place, call_id))
             name = names.get(call_id, "")
             if name and context.is_tool_approved(name, call_id) is False:
                 self.never_ran(context, name, call_id, ToolNotPermittedError(name, "rejected"))
-            elif seam is not None:
+            elif seam is not None and not seam.started:
                 self.turned_away(seam, ToolNotPermittedError(seam.call.tool.name))
 
     def _run(self, context: Any) -> Run | None:
@@ -299,15 +310,21 @@ def _arguments_rejected(error: BaseException) -> bool:
     return isinstance(error, ModelBehaviorError) and str(error).startswith(INVALID_ARGUMENTS)
 
 
-def _error_told(tool: Any, result: Any) -> ToolError | None:
-    """The error of an answer that is only words."""
+def _error_told(tool: Any, result: Any, *, repeated: bool) -> ToolError | None:
+    """The error of an answer that is only words.
+
+    Args:
+        tool: the tool.
+        result: the answer.
+        repeated: what the SDK's span tells is of an earlier attempt.
+    """
     name, limit = tool.name, getattr(tool, "timeout_seconds", None)
     if limit is not None and result == default_tool_timeout_error_message(
         tool_name=name, timeout_seconds=limit
     ):
         return ToolTimedOutError(name)
     span = get_current_span()
-    failed = span is not None and span.error is not None
+    failed = span is not None and span.error is not None and not repeated
     if failed or result == default_tool_error_function(None, Exception()):  # type: ignore[arg-type]
         return returned_error(name)
     return None
