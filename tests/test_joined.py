@@ -85,6 +85,24 @@ def test_a_call_that_waits_is_not_reported(reported):
     assert reported.calls == []
 
 
+def test_a_call_that_nobody_closes_is_cancelled_with_its_run(reported):
+    observer = Observer()
+    observer.open("book", key=("run-1", "call-1"))
+    observer.open("pay", key=("run-2", "call-1"))
+    observer.give_up("run-1")
+    assert told(reported) == [("book", "cancelled", 0)]
+
+
+def test_what_a_tool_calls_itself_belongs_to_the_same_run(reported):
+    observer = Observer()
+    run = observer.run("run-1", "conversation-1", "desk")
+    call = observer.open("plan", run=run)
+    book(1)
+    observer.ok(call, "planned")
+    assert [call.conversation_id for call in reported.calls] == ["conversation-1"] * 2
+    assert toolfault.current_run() is None
+
+
 def test_after_the_hook_has_closed_its_call_a_guard_opens_its_own(reported):
     observer = Observer()
     observer.ok(observer.open("book"), "done elsewhere")

@@ -11,10 +11,9 @@ runs the tool and passes its errors on.
 from __future__ import annotations
 
 import asyncio
-import functools
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Iterable, MutableMapping
-from typing import Any, ParamSpec, TypeVar
+from typing import Any, TypeVar
 
 from toolfault import budget, envelope, taxonomy
 from toolfault import conventions as c
@@ -22,6 +21,7 @@ from toolfault.envelope import Envelope
 from toolfault.error_map import ToolErrorMap
 from toolfault.errors import ToolError
 from toolfault.hooks import returned
+from toolfault.hooks.quiet import keep, never_raises, quietly
 from toolfault.joined import JoinedCall, SpanMode
 from toolfault.run import Run
 from toolfault.taxonomy import Outcome
@@ -31,25 +31,11 @@ from toolfault.telemetry.record import Attributes
 from toolfault.transport import TRANSPORT
 from toolfault.turned_away import report_unregistered
 
-P = ParamSpec("P")
+__all__ = ["Observer", "keep", "never_raises", "quietly"]
+
 R = TypeVar("R")
 
-_KEPT = 10_000  # open calls: what a framework never finishes must not pile up
 _KEPT_RUNS = 1_000
-
-
-def never_raises(function: Callable[P, R]) -> Callable[P, R | None]:
-    """Count a fault of the hook instead of raising it: the agent goes on as if we were not there."""
-
-    @functools.wraps(function)
-    def quiet(*args: P.args, **kwargs: P.kwargs) -> R | None:
-        try:
-            return function(*args, **kwargs)
-        except Exception:  # noqa: BLE001 - telemetry guard
-            report.note_fault()
-            return None
-
-    return quiet
 
 
 class Observer:
@@ -303,20 +289,3 @@ def _conclude(call: JoinedCall, error: BaseException) -> None:
     except BaseException as again:
         if again is not error:  # a cancellation, which the framework raises itself
             raise
-
-
-def keep(kept: OrderedDict[Any, Any], key: Any, value: Any, *, most: int = _KEPT) -> None:
-    """Remember the newest of them."""
-    kept[key] = value
-    kept.move_to_end(key)
-    if len(kept) > most:
-        kept.popitem(last=False)
-
-
-async def quietly(asked: Awaitable[R]) -> R | None:
-    """What the framework answers to a question of ours; None where asking it failed."""
-    try:
-        return await asked
-    except Exception:  # noqa: BLE001 - telemetry guard
-        report.note_fault()
-        return None

@@ -289,6 +289,42 @@ async def test_an_error_that_another_plugin_answers_is_counted_once(exported):
     assert exported.told() == [("failed", "INTERNAL", "unmapped_failure", 1, "unknown")]
 
 
+async def test_a_call_that_another_plugin_breaks_does_not_swallow_the_next_one(exported):
+    class Breaks(BasePlugin):
+        async def before_tool_callback(self, *, tool, tool_args, tool_context):
+            raise KeyError
+
+    runner = make_runner(
+        [saying(call("book", x=1))], plugins=[ToolfaultPlugin(), Breaks(name="breaks")]
+    )
+    with pytest.raises(RuntimeError, match="breaks"):
+        await drive(runner)
+    assert exported.told() == [("cancelled", None, None, 0, "none")]
+    book(1)
+    assert sorted(told[0] for told in exported.told()) == ["cancelled", "ok"]
+
+
+SURVIVED = [
+    saying(call("ok", x=1)), saying(call("ok")), saying(call("error_dict", x=1)),
+    saying(call("generic", x=1)), saying(call("nope", x=1)),
+]  # fmt: skip
+
+
+async def answered(plugins):
+    _, happened = await drive(make_runner(list(SURVIVED), plugins=plugins))
+    return answers(happened)
+
+
+async def test_an_observing_plugin_changes_nothing_the_model_reads(exported):
+    assert await answered([ToolfaultPlugin()]) == await answered([])
+
+
+async def test_a_fault_of_the_plugin_changes_nothing_the_model_reads(monkeypatch):
+    bare = await answered([])
+    monkeypatch.setattr("toolfault.hooks.base.JoinedCall", None)
+    assert await answered([ToolfaultPlugin(act=True)]) == bare
+
+
 # --- acting ---------------------------------------------------------------------------------------
 
 

@@ -217,6 +217,15 @@ async def test_observing_changes_nothing_the_client_reads(exported):
         assert str(hooked) == str(bare)
 
 
+@pytest.mark.parametrize("name", ["ok", "boom", "declared", "nope"])
+async def test_a_fault_of_the_hook_changes_nothing_the_client_reads(monkeypatch, name):
+    bare = await called(make_server(middleware=False), name, {"x": 1})
+    monkeypatch.setattr("toolfault.hooks.base.JoinedCall", None)
+    assert str(
+        await called(make_server(middleware=ToolfaultMiddleware(act=True)), name, {"x": 1})
+    ) == str(bare)
+
+
 # --- acting ---------------------------------------------------------------------------------------
 
 

@@ -174,6 +174,13 @@ async def test_observing_changes_nothing_the_client_reads(exported):
         assert await called(make_server(), name, args) == await called(bare, name, args)
 
 
+@pytest.mark.parametrize("name", ["ok", "boom", "declared", "nope"])
+async def test_a_fault_of_the_hook_changes_nothing_the_client_reads(monkeypatch, name):
+    bare = await called(make_bare(), name, {"x": 1})
+    monkeypatch.setattr("toolfault.hooks.base.JoinedCall", None)
+    assert str(await called(make_server(act=True), name, {"x": 1})) == str(bare)
+
+
 # --- acting ---------------------------------------------------------------------------------------
 
 

@@ -242,6 +242,25 @@ async def test_mcp_annotations_of_a_tool_are_read(exported):
     assert declared.attributes[c.IDEMPOTENT] is True
 
 
+SURVIVED = [
+    ("ok", {"x": 1}), ("retry", {"x": 1}), ("failed", {"x": 1}), ("error_dict", {"x": 1}),
+    ("generic", {"x": 1}), ("ok", {"x": "abc"}), ("nope", {"x": 1}),
+]  # fmt: skip
+
+
+async def test_an_observing_capability_changes_nothing_the_model_reads(exported):
+    hooked = await make_agent(*SURVIVED).run("hi")
+    bare = await make_agent(*SURVIVED, capability=Instrumentation()).run("hi")
+    assert str(returned(hooked)) == str(returned(bare))
+
+
+async def test_a_fault_of_the_capability_changes_nothing_the_model_reads(monkeypatch):
+    bare = await make_agent(*SURVIVED, capability=Instrumentation()).run("hi")
+    monkeypatch.setattr("toolfault.hooks.base.JoinedCall", None)
+    hooked = await make_agent(*SURVIVED, capability=ToolfaultCapability(act=True)).run("hi")
+    assert str(returned(hooked)) == str(returned(bare))
+
+
 # --- acting ---------------------------------------------------------------------------------------
 
 

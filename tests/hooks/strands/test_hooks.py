@@ -367,6 +367,16 @@ async def test_observing_hooks_change_nothing_the_model_reads(exported):
     assert hooked.state.get() == {}
 
 
+async def test_a_fault_of_the_hooks_changes_nothing_the_model_reads(monkeypatch):
+    calls = [(name, args) for name, args, _ in CASES if name != "book"]
+    bare = Agent(model=Stub([[call] for call in calls]), tools=TOOLS, callback_handler=None)
+    await bare.invoke_async("hi")
+    monkeypatch.setattr("toolfault.hooks.base.JoinedCall", None)
+    hooked = make_agent(*calls, hooks=ToolfaultHooks(act=True))
+    await hooked.invoke_async("hi")
+    assert returned(hooked) == returned(bare)
+
+
 async def test_instrument_gives_every_agent_the_hooks_once(exported):
     toolfault.instrument()
     try:
