@@ -14,7 +14,7 @@ define need
   else echo "Missing: $(1). Get it with: sudo apt-get install $(1)" >&2; exit 1; fi; }
 endef
 
-.PHONY: help alerting-tools demo test test-hooks lint format lock lock-hooks
+.PHONY: help alerting-tools browser demo test test-hooks lint format lock lock-hooks
 help:
 	@echo "make demo    a failing agent, and a page to look its errors up in"
 	@echo "make test    linters and all tests"
@@ -26,7 +26,7 @@ help:
 demo: .venv/.installed
 	@$(BIN)/toolfault demo
 
-test: lint test-hooks node_modules/.package-lock.json alerting-tools
+test: lint test-hooks node_modules/.package-lock.json alerting-tools browser
 	$(BIN)/python -m pytest -n 2 --dist loadfile
 
 test-hooks: $(HOOKS:%=test-hooks-%)
@@ -81,6 +81,10 @@ lock-hooks: .venv/.installed
 alerting-tools:
 	@command -v promtool >/dev/null || $(call need,prometheus)
 	@command -v amtool >/dev/null || $(call need,prometheus-alertmanager)
+
+# The tests of the pages drive a browser.
+browser:
+	@command -v chromium >/dev/null || $(call need,chromium)
 
 node_modules/.package-lock.json: package.json package-lock.json
 	@command -v node >/dev/null || $(call need,nodejs)
