@@ -11,20 +11,18 @@ from psycopg.rows import dict_row
 from toolfault.dashboards.build import dashboards
 from toolfault.dashboards.grafana import to_json
 
-RATE_INTERVAL, STEP = "6s", 1
-
 
 class Grafana:
     """The pages of a specification over one Prometheus and one PostgreSQL, read with the role for it."""
 
-    def __init__(self, prometheus, database_url, spec, began, until=None):
+    def __init__(self, prometheus, database_url, spec, began, step=1):
         self._prometheus = prometheus
         self._http = httpx.Client(timeout=30)
         self._rows = psycopg.connect(
             f"{database_url}?options=-crole%3Dtoolfault_read", row_factory=dict_row, autocommit=True
         )
-        self.spec, self.began = spec, began
-        self.until = until or datetime.now(UTC).timestamp()
+        self.spec, self.began, self.step = spec, began, step
+        self.until = datetime.now(UTC).timestamp()
         self.specified = {one.key: one for one in dashboards(spec)}
         self.pages = {key: to_json(one) for key, one in self.specified.items()}
 
@@ -51,7 +49,8 @@ class Grafana:
     def promql(self, expression, values):
         """An expression with its variables, as the Prometheus data source fills them in."""
         span = f"{int(self.until - self.began) + 1}s"
-        expression = expression.replace("$__rate_interval", RATE_INTERVAL).replace("$__range", span)
+        rate = f"{5 + self.step}s"
+        expression = expression.replace("$__rate_interval", rate).replace("$__range", span)
         for name, listed in values.items():
             alternatives = "|".join(
                 re.sub(r"[\\^$*+?.()|\[\]{}]", r"\\\\\g<0>", one) for one in listed
@@ -84,9 +83,15 @@ class Grafana:
     def over_time(self, expression, values):
         """Labels and points of each series."""
         found = self._get(
-            "query_range", query=self.promql(expression, values), start=self.began, end=self.until, step=STEP,
+            "query_range", query=self.promql(expression, values), start=self.began, end=self.until, step=self.step,
         )["result"]  # fmt: skip
         return [(one["metric"], [(at, float(v)) for at, v in one["values"]]) for one in found]
+
+    def data_of(self, target, values):
+        if "rawSql" in target:
+            return self.rows(target["rawSql"], values)
+        asked = self.now if target["instant"] else self.over_time
+        return asked(target["expr"], values)
 
     def exemplars(self, expression, values):
         asked = {"query": self.promql(expression, values), "start": self.began, "end": self.until}
@@ -129,6 +134,6 @@ class Grafana:
             told = "" if value is None else str(value)
             for kind in ("__data.fields", "__field.labels"):
                 url = url.replace(f"${{{kind}.{name}:percentencode}}", quote(told, safe=""))
-                url = url.replace(f"${{{kind}.{name}}}", told)
+                url = url.replace(f"${{{kind}.{name}:raw}}", told)
         assert "$" not in url
         return url

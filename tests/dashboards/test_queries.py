@@ -18,21 +18,13 @@ def chosen(request):
     return None if request.param == "all" else ONE
 
 
-def data_of(world, panel, target, values):
-    if "rawSql" in target:
-        return world.rows(target["rawSql"], values)
-    if target["instant"]:
-        return world.now(target["expr"], values)
-    return world.over_time(target["expr"], values)
-
-
 @pytest.mark.parametrize("key", PAGES)
 def test_every_panel_has_data_of_its_shape(world, key, chosen):
     values = world.values(world.pages[key], chosen)
     shown = [panel for panel in world.pages[key]["panels"] if panel["type"] != "row"]
     for panel, specified in zip(shown, world.specified[key].panels, strict=True):
         assert panel["title"] == specified.title
-        found = [data_of(world, panel, target, values) for target in panel["targets"]]
+        found = [world.data_of(target, values) for target in panel["targets"]]
         assert all(found), panel["title"]  # everything that a panel shows has happened
         SHAPES[panel["type"]](panel, found)
 
@@ -170,7 +162,7 @@ def test_links_of_rows_and_points_lead_to_pages_that_are_there(world, key):
     for panel in page["panels"]:
         if panel["type"] in ("row", "stat"):
             continue
-        rows = [one for target in panel["targets"] for one in data_of(world, panel, target, values)]
+        rows = [one for target in panel["targets"] for one in world.data_of(target, values)]
         for url in links_of(panel):
             fields = next(row for row in map(fields_of, rows) if wanted(url) <= row.keys())
             followed.add(world.link(url, fields))

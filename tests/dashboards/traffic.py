@@ -66,14 +66,14 @@ def each_round(now):
     yield "logs", otlp.logs(*exhausted, dropped, resource=BOOKING)
 
 
-def _call(tool, now, how):
+def _call(tool, now, how, seconds=0.05):
     outcome, code, reason, effect = how
     attempts = 2 if outcome == "timed_out" else 1
     record = {
         c.OPERATION_NAME: c.EXECUTE_TOOL,
         c.TOOL_NAME: tool,
         c.START: now,
-        c.DURATION: 0.05 * attempts,
+        c.DURATION: seconds * attempts,
         c.OUTCOME: outcome,
         c.ATTEMPTS: attempts,
         c.EFFECT: effect,

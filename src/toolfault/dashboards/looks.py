@@ -58,7 +58,7 @@ def row_to_card(spec: Spec) -> Link:
 
 def row_to_group(spec: Spec) -> Link:
     """From a row to its error group."""
-    return Link("Group", f"{spec.links.toolfault}/groups/${{__data.fields.group}}")
+    return Link("Group", f"{spec.links.toolfault}/groups/${{__data.fields.group:percentencode}}")
 
 
 def row_to_tool() -> Link:
@@ -72,4 +72,4 @@ def row_to_tool() -> Link:
 
 def row_to(title: str, field: str) -> Link:
     """From a row to an address that the row holds."""
-    return Link(title, f"${{__data.fields.{field}}}")
+    return Link(title, f"${{__data.fields.{field}:raw}}")
