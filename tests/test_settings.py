@@ -76,3 +76,21 @@ def test_the_librarys_own_variable_is_known():
 
 def test_every_setting_says_what_it_is_for():
     assert all(setting.metadata["sentence"].endswith(".") for setting in fields(Settings))
+
+
+def test_a_secret_may_stand_in_a_file(tmp_path):
+    file = tmp_path / "url"
+    file.write_text("postgresql://u:fake@127.0.0.1/x\n")
+    assert read({"TOOLFAULT_DATABASE_URL_FILE": str(file)}).database_url == (
+        "postgresql://u:fake@127.0.0.1/x"
+    )
+
+
+def test_a_secret_file_that_is_missing_is_named():
+    with pytest.raises(SettingError, match=r"TOOLFAULT_TOKEN_FILE: /nowhere cannot be read"):
+        read({"TOOLFAULT_TOKEN_FILE": "/nowhere"})
+
+
+def test_only_secrets_may_stand_in_files():
+    with pytest.raises(SettingError, match="TOOLFAULT_HOST_FILE is no setting"):
+        read({"TOOLFAULT_HOST_FILE": "/x"})

@@ -148,10 +148,22 @@ def read(environ: Mapping[str, str] | None = None, **flags: Any) -> Settings:
     _refuse_unknown(environ)
     values = {name: value for name, value in flags.items() if value is not None}
     for setting in fields(Settings):
-        text = environ.get(PREFIX + setting.name.upper())
+        text = _told(environ, setting)
         if text and setting.name not in values:
             values[setting.name] = _parsed(PREFIX + setting.name.upper(), text, setting)
     return Settings(**values)
+
+
+def _told(environ: Mapping[str, str], setting: Any) -> str | None:
+    """The text of a setting; a secret may stand in the file that NAME_FILE names."""
+    name = PREFIX + setting.name.upper()
+    file = environ.get(f"{name}_FILE")
+    if setting.repr or not file or environ.get(name):
+        return environ.get(name)
+    try:
+        return Path(file).read_text().strip()
+    except (OSError, UnicodeDecodeError) as error:
+        raise SettingError(f"{name}_FILE: {file} cannot be read ({error}).") from None
 
 
 def _parsed(name: str, text: str, setting: Any) -> Any:
@@ -166,6 +178,7 @@ def _parsed(name: str, text: str, setting: Any) -> Any:
 
 def _refuse_unknown(environ: Mapping[str, str]) -> None:
     known = {PREFIX + setting.name.upper() for setting in fields(Settings)} | _OF_THE_LIBRARY
+    known |= {f"{PREFIX}{s.name.upper()}_FILE" for s in fields(Settings) if not s.repr}
     for name in sorted(environ):
         if name.startswith(PREFIX) and name not in known:
             near = difflib.get_close_matches(name, known, 1)

@@ -18,7 +18,7 @@ import typer
 from rich.console import Console
 
 from toolfault import client, settings
-from toolfault.cli import alerts, dashboards, tables
+from toolfault.cli import alerts, dashboards, dead_letters, tables
 from toolfault.cli.card import card
 from toolfault.reference import candidates
 from toolfault.settings import SettingError, StartError
@@ -45,6 +45,7 @@ app.add_typer(db, name="db")
 app.add_typer(token, name="token")
 app.add_typer(alerts.app, name="alerts")
 app.add_typer(dashboards.app, name="dashboards")
+app.add_typer(dead_letters.app, name="dead-letters")
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 DataDir = Annotated[Path | None, typer.Option(help="Folder of the embedded PostgreSQL.")]
@@ -186,17 +187,6 @@ def groups(
     _print(found, tables.table(found["items"], *columns), as_json=as_json)
 
 
-@app.command("dead-letters")
-def dead_letters(*, size: Size = 20, url: Url = None, as_json: AsJson = False) -> None:
-    """List calls that wait for somebody to replay them or write them off.
-
-    Example: toolfault dead-letters --json
-    """
-    found = client.page(settings.read(url=url), "dead-letters", size=size)
-    columns = ("at", "service", "tool", "reference", "id")
-    _print(found, tables.table(found["items"], *columns), as_json=as_json)
-
-
 @app.command()
 def erase(
     *,
@@ -255,6 +245,10 @@ def create(
     *,
     role: Annotated[list[str], typer.Option(help="ingest, scrape, support, engineer or admin.")],
     service: Annotated[list[str] | None, typer.Option(help="The only services it sees.")] = None,
+    secret_file: Annotated[
+        Path | None,
+        typer.Option(help="Write the secret there instead; a file that exists is kept."),
+    ] = None,
     data_dir: DataDir = None,
     as_json: AsJson = False,
 ) -> None:
@@ -264,7 +258,11 @@ def create(
     """
     from toolfault.cli import database
 
-    made = database.make_token(settings.read(data_dir=data_dir), name, role, service)
+    asked = settings.read(data_dir=data_dir)
+    if secret_file is not None:
+        _print(*database.keep_token(asked, name, role, service, secret_file), as_json=as_json)
+        return
+    made = database.make_token(asked, name, role, service)
     _print(made, made["secret"], as_json=as_json)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from toolfault.settings import SettingError, StartError
@@ -97,6 +98,25 @@ def make_token(
     with _engine(settings) as engine:
         token, secret = create_token(engine, name, [Role(role) for role in roles], services or None)
     return {"id": str(token.id), "name": name, "roles": token.roles, "secret": secret}
+
+
+def keep_token(
+    settings: Settings, name: str, roles: list[str], services: list[str] | None, file: Path
+) -> tuple[dict[str, Any], str]:
+    """Make a token for programs that read it from a file, unless the file has one already.
+
+    Raises:
+        SettingError: a role is none, or the file cannot be written.
+    """
+    try:
+        if file.exists() and file.read_text().strip():
+            return {"name": name, "file": str(file)}, f"{file} has a token already; it is kept."
+        with file.open("w") as kept:
+            made = make_token(settings, name, roles, services)
+            kept.write(made.pop("secret") + "\n")
+    except OSError as error:
+        raise SettingError(f"{file} cannot be written ({error.strerror}).") from None
+    return made | {"file": str(file)}, f"The token {name} is in {file}."
 
 
 def tokens(settings: Settings) -> list[dict[str, Any]]:

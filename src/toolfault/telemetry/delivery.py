@@ -183,16 +183,16 @@ class Ender:
         threading.Thread(target=self._run, name="toolfault-end", daemon=True).start()
 
     def add(self, end: Callable[[], object]) -> None:
-        """Have `end` called at the end."""
-        self._ends.append(end)
+        """Have `end` called at the end, before those that were added earlier.
+
+        Events, set up last, go first: what a tool declares arrives before its calls do.
+        """
+        self._ends.insert(0, end)
 
     def _run(self) -> None:
         self._asked.wait()
-        workers = [threading.Thread(target=end, daemon=True) for end in self._ends]
-        for worker in workers:
-            worker.start()
-        for worker in workers:
-            worker.join()
+        for end in self._ends:
+            end()
         self._ended.set()
 
     def end(self) -> None:
