@@ -117,6 +117,16 @@ def test_lists_print_a_table_or_json(service, toolfault, command):
     assert "reference" in out
 
 
+def test_a_dead_letter_that_is_not_there_is_a_sentence(service, toolfault):
+    letter = "0123456789abcdef0123456789abcdef"
+    for command, told in [
+        ("show", f"There is no dead letter {letter} that this token may see.\n"),
+        ("ack", f"No dead letter waits under {letter}.\n"),
+    ]:
+        found = toolfault("dead-letters", command, letter, "--url", service.web)
+        assert found == (1, "", f"toolfault: {told}")
+
+
 def test_a_filter_that_is_not_accepted_is_named(service, toolfault):
     code, _, err = toolfault("errors", "--code", "OOPS", "--url", service.web)
 

@@ -5,11 +5,8 @@ from __future__ import annotations
 import json
 import urllib.error
 import urllib.request
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 from urllib.parse import quote, urlencode
-
-if TYPE_CHECKING:
-    from toolfault.settings import Settings
 
 _SECONDS = 10
 _NOT_FOUND = 404
@@ -20,32 +17,63 @@ class ServiceError(Exception):
     """The service gave no usable answer; says what to do."""
 
 
-def look_up(settings: Settings, reference: str) -> dict[str, Any]:
+class Service(Protocol):
+    """Where a service is, and the token it is shown."""
+
+    @property
+    def url(self) -> str:
+        """Its address."""
+
+    @property
+    def token(self) -> str | None:
+        """The token, or None."""
+
+
+def look_up(where: Service, reference: str) -> dict[str, Any]:
     """The API's answer for one reference, found or not."""
-    return _get(settings, f"/api/v1/references/{quote(reference, safe='')}")
+    return _asked(where, f"/api/v1/references/{quote(reference, safe='')}")
 
 
-def page(settings: Settings, path: str, **filters: str | int | None) -> dict[str, Any]:
+def page(where: Service, path: str, **filters: str | int | None) -> dict[str, Any]:
     """The newest items of one list of the API, narrowed to what is given."""
     asked = urlencode({name: value for name, value in filters.items() if value is not None})
-    return _get(settings, f"/api/v1/{path}?{asked}")
+    return _asked(where, f"/api/v1/{path}?{asked}")
 
 
-def _get(settings: Settings, path: str) -> dict[str, Any]:
-    request = urllib.request.Request(settings.url + path)  # noqa: S310 - settings accept http(s) alone
-    if settings.token:
-        request.add_header("Authorization", f"Bearer {settings.token}")
+def dead_letter(where: Service, letter: str) -> dict[str, Any]:
+    """One dead letter with its payload.
+
+    Raises:
+        ServiceError: also where there is no such letter.
+    """
+    found = _asked(where, f"/api/v1/dead-letters/{quote(letter, safe='')}")
+    if "id" not in found:
+        raise ServiceError(f"There is no dead letter {letter} that this token may see.")
+    return found
+
+
+def acknowledge(where: Service, letter: str) -> bool:
+    """Take a dead letter off the waiting list; False where none waits under that id."""
+    answer = _asked(where, f"/api/v1/dead-letters/{quote(letter, safe='')}/ack", method="POST")
+    return "status" not in answer
+
+
+def _asked(where: Service, path: str, method: str = "GET") -> dict[str, Any]:
+    url = where.url + path
+    request = urllib.request.Request(url, method=method)  # noqa: S310 - http(s) alone is accepted
+    if where.token:
+        request.add_header("Authorization", f"Bearer {where.token}")
     try:
         with urllib.request.urlopen(request, timeout=_SECONDS) as response:  # noqa: S310
-            return _decoded(response.read(), settings.url)
+            return _decoded(response.read() or b"{}", where.url)
     except urllib.error.HTTPError as error:
         with error:
             if error.code == _NOT_FOUND:
-                return _decoded(error.read(), settings.url)
-            raise ServiceError(_refusal(settings.url, error)) from None
+                return _decoded(error.read(), where.url)
+            raise ServiceError(_refusal(where.url, error)) from None
     except (urllib.error.URLError, OSError):
         raise ServiceError(
-            f"No service answers at {settings.url}. Start one with `toolfault up`, or say where it "
+            f"No service answers at {where.url}. Start one with `toolfault up`, or say where it "
             "is with --url or TOOLFAULT_URL."
         ) from None
 

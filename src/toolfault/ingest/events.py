@@ -15,6 +15,7 @@ from opentelemetry.proto.common.v1.common_pb2 import AnyValue
 from toolfault import conventions as c
 from toolfault.ingest import record, scrubbing, wire
 from toolfault.ingest.json_text import as_json
+from toolfault.ingest.payload import payload
 from toolfault.ingest.place import Place
 from toolfault.ingest.scrubbing import clean, free_text, identifier, label, name
 from toolfault.store.rows import Call, Event, Log
@@ -218,4 +219,5 @@ _OF_EVENTS: dict[str, Reader] = {
     c.COUNT: wire.integer,
     c.RESULT: name,
     c.LIMIT: wire.integer,
+    c.PAYLOAD: payload,
 }

@@ -222,39 +222,6 @@ def tools_page(
     return listing.Page[listing.ToolItem](items=tuple(map(listing.ToolItem.of, rows)), next=more)
 
 
-@router.get("/dead-letters", tags=["lists"])
-def get_dead_letters(
-    request: Request, ctx: Ctx, *, waiting: bool = True, cursor: Cursor = None, size: Size = 50
-) -> listing.Page[listing.DeadLetterItem]:
-    """Calls somebody has to replay or write off, newest first."""
-    principal = ctx.doors.admit(request, Role.SUPPORT)
-    return letters_page(ctx, principal.services, cursor, size, waiting=waiting)
-
-
-def letters_page(
-    ctx: Context, scope: Scope, after: str | None, size: int, *, waiting: bool
-) -> listing.Page[listing.DeadLetterItem]:
-    """One page of the list of dead letters."""
-    key = cursor.decode(after, datetime, bytes)
-    before = None if key is None else (key[0], key[1])
-    with ctx.engine.connect() as conn:
-        found = lists.dead_letters(conn, waiting=waiting, before=before, scope=scope, most=size + 1)
-    rows, more = page_of(found, size, lambda row: cursor.encode(row.occurred_at, row.id))
-    return listing.Page[listing.DeadLetterItem](
-        items=tuple(map(listing.DeadLetterItem.of, rows)), next=more
-    )
-
-
-@router.post("/dead-letters/{letter}/ack", status_code=204, tags=["changes"])
-def post_ack(request: Request, ctx: Ctx, letter: Annotated[listing.Fingerprint, Path()]) -> None:
-    """Takes a dead letter off the waiting list."""
-    principal = ctx.doors.admit(request, Role.ENGINEER)
-    with ctx.engine.connect() as conn:
-        key = bytes.fromhex(letter)
-        if not changes.acknowledge(conn, key, principal.name, ctx.now(), principal.services):
-            raise ProblemError(404, "No dead letter waits under this id.")
-
-
 @router.post("/alerts", tags=["alerts"])
 def post_alerts(request: Request, ctx: Ctx, body: changing.Alerts) -> changing.Recorded:
     """Alertmanager's webhook: what fires becomes an incident that cards, groups and lists point at."""

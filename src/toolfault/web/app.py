@@ -16,7 +16,7 @@ from starlette.exceptions import HTTPException
 from starlette.staticfiles import StaticFiles
 
 from toolfault.store.queries.base import open_engine
-from toolfault.web import api, api_lists, pages, pages_lists
+from toolfault.web import api, api_lists, letters, pages, pages_letters, pages_lists
 from toolfault.web.access import Doorkeeper
 from toolfault.web.context import Context
 from toolfault.web.guard import Guard
@@ -102,9 +102,11 @@ def _add_routes(app: FastAPI, *, is_open: bool) -> None:
     named = [] if is_open else [api.TOKEN]
     app.include_router(api.router, dependencies=named)
     app.include_router(api_lists.router, dependencies=named)
+    app.include_router(letters.router, dependencies=named)
     app.include_router(api.operation)
     app.include_router(pages.router)
     app.include_router(pages_lists.router)
+    app.include_router(pages_letters.router)
     app.mount("/static", StaticFiles(directory=_STATIC), name="static")
 
 

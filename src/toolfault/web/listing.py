@@ -8,7 +8,6 @@ from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, StringConstrai
 
 from toolfault.store.queries.errors import Error
 from toolfault.store.queries.groups import Group
-from toolfault.store.queries.lists import DeadLetter
 from toolfault.store.queries.references import Tool
 from toolfault.taxonomy import Code, Outcome
 from toolfault.web import record
@@ -228,35 +227,6 @@ class ToolItem(Frozen):
             first_seen=row.first_seen,
             last_seen=row.last_seen,
             **record.declaration(row.declared or {}),
-        )
-
-
-class DeadLetterItem(Frozen):
-    """A call somebody has to replay or write off."""
-
-    id: str
-    at: datetime
-    service: str
-    environment: str
-    tool: str | None
-    reference: str | None
-    trace_id: str
-    acknowledged_at: datetime | None
-    acknowledged_by: str | None
-
-    @classmethod
-    def of(cls, row: DeadLetter) -> "DeadLetterItem":
-        """An item from its row."""
-        return cls(
-            id=row.id.hex(),
-            at=row.occurred_at,
-            service=row.service,
-            environment=row.environment,
-            tool=row.tool,
-            reference=row.reference_id,
-            trace_id=row.trace_id.hex(),
-            acknowledged_at=row.acked_at,
-            acknowledged_by=row.acked_by,
         )
 
 

@@ -15,7 +15,7 @@ from toolfault import conventions as names
 from toolfault.store.queries import tools, totals
 from toolfault.store.tokens import Role
 from toolfault.taxonomy import CODE_OF_QUIET, Code, Outcome
-from toolfault.web import api_lists, changing, levels, listing, record
+from toolfault.web import api_lists, changing, letters, levels, listing, record
 from toolfault.web.access import SESSION_COOKIE
 from toolfault.web.context import Ctx
 from toolfault.web.guard import is_from_our_page
@@ -243,7 +243,7 @@ def health_page(request: Request, ctx: Ctx) -> Response:
         for sample in family.samples
         if not sample.name.endswith(("_bucket", "_created"))
     ]
-    letters = api_lists.letters_page(ctx, principal.services, None, 50, waiting=True)
+    waiting = letters.letters_page(ctx, principal.services, None, 50, waiting=True)
     return answer_page(
         ctx,
         principal,
@@ -255,7 +255,8 @@ def health_page(request: Request, ctx: Ctx) -> Response:
         lost=lost,
         dropped_name=names.TELEMETRY_DROPPED_TOTAL,
         own=own if principal.may(Role.ENGINEER) else [],
-        letters=letters.items,
+        letters=waiting.items,
+        may_open=principal.may(Role.ENGINEER),
     )
 
 

@@ -78,6 +78,8 @@ def dead_letters(
     conn: Connection,
     *,
     waiting: bool = True,
+    service: str | None = None,
+    tool: str | None = None,
     before: tuple[datetime, bytes] | None = None,
     scope: Scope = None,
     most: int = 50,
@@ -86,11 +88,20 @@ def dead_letters(
     stmt = statement(
         *_DEAD_LETTERS,
         "AND acked_at IS NULL" if waiting else "",
+        "AND service = %(service)s" if service is not None else "",
+        "AND tool = %(tool)s" if tool is not None else "",
         "AND (occurred_at, id) < (%(at)s, %(id)s)" if before else "",
         "ORDER BY occurred_at DESC, id DESC LIMIT %(most)s",
     )
     at, id_ = before or (None, None)
-    return fetch(conn, DeadLetter, stmt, scope=scope_value(scope), most=most, at=at, id=id_)
+    bound = {"service": service, "tool": tool, "at": at, "id": id_}
+    return fetch(conn, DeadLetter, stmt, scope=scope_value(scope), most=most, **bound)
+
+
+def dead_letter(conn: Connection, id_: bytes, scope: Scope = None) -> DeadLetter | None:
+    """One dead letter, acknowledged or not; None where there is none in scope."""
+    stmt = statement(*_DEAD_LETTERS, "AND id = %(id)s")
+    return next(iter(fetch(conn, DeadLetter, stmt, scope=scope_value(scope), id=id_)), None)
 
 
 def incidents(
