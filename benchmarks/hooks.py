@@ -151,7 +151,55 @@ def fastmcp(*, hooked: bool) -> Agent:
     return run
 
 
-FRAMEWORKS = {make.__name__: make for make in (adk, pydantic_ai, strands, mcp, fastmcp)}
+def langchain(*, hooked: bool) -> Agent:
+    from langchain.agents import create_agent
+    from langchain_core.language_models.fake_chat_models import GenericFakeChatModel
+    from langchain_core.messages import AIMessage
+    from langchain_core.tools import tool
+
+    from toolfault.hooks.langchain import ToolfaultMiddleware
+
+    class Stub(GenericFakeChatModel):
+        def bind_tools(self, tools, **kwargs):
+            return self
+
+    def said():
+        for n in range(CALLS):
+            yield AIMessage("", tool_calls=[{"name": "ping", "args": {"x": 1}, "id": f"call-{n}"}])
+        yield AIMessage("done")
+
+    def run():
+        hooks = [ToolfaultMiddleware()] if hooked else []
+        agent = create_agent(Stub(messages=said()), [tool(ping)], middleware=hooks)
+        return agent.ainvoke({"messages": [("user", "hi")]}, {"recursion_limit": 99})
+
+    return run
+
+
+def openai_agents(*, hooked: bool) -> Agent:
+    from agents import Agent as Framework
+    from agents import RunConfig, Runner, function_tool, set_trace_processors
+    from agents.testing import ScriptedModel, assistant_message, function_call
+
+    from toolfault.hooks.openai_agents import ToolfaultHooks
+
+    set_trace_processors([])
+    hooks = ToolfaultHooks() if hooked else None
+
+    def run():
+        said = [[function_call("ping", '{"x": 1}', call_id=f"call-{n}")] for n in range(CALLS)]
+        model = ScriptedModel([*said, [assistant_message("done")]])
+        agent = Framework(name="a", model=model, tools=[function_tool(ping)])
+        config = hooks.run_config() if hooks else RunConfig()
+        return Runner.run(agent, "hi", hooks=hooks, run_config=config, max_turns=CALLS + 1)
+
+    return run
+
+
+FRAMEWORKS = {
+    make.__name__: make
+    for make in (adk, pydantic_ai, langchain, openai_agents, strands, mcp, fastmcp)
+}
 
 
 def use_sdk() -> None:
@@ -193,7 +241,9 @@ def main() -> None:
     if len(sys.argv) > 2 and sys.argv[1] == "--here":
         asyncio.run(measure(sys.argv[2]))
         return
-    print(f"{'CPU us per call':15}{'without':>10}{'hooked':>10}{'added':>10}{'ratio':>10}", flush=True)
+    print(
+        f"{'CPU us per call':15}{'without':>10}{'hooked':>10}{'added':>10}{'ratio':>10}", flush=True
+    )
     for name in sys.argv[1:] or FRAMEWORKS:
         python = ROOT / ".venvs" / name / "bin" / "python"
         if not python.exists():

@@ -392,3 +392,15 @@ async def test_what_a_tool_does_is_inside_of_the_span_of_its_call(exported):
     inner, outer = exported.spans
     assert (inner.name, outer.name) == ("inner", "execute_tool traced")
     assert inner.parent.span_id == outer.context.span_id
+
+
+# --- the page and the example ---------------------------------------------------------------------
+
+
+def test_the_booking_scenario_ends_as_in_every_framework(assert_books_as_everywhere):
+    assert_books_as_everywhere("langchain_agent.py")
+
+
+@pytest.mark.parametrize("heading", ["LangChain", "LangGraph"])
+def test_the_lines_of_the_page_run(assert_lines_of_the_page_run, heading):
+    assert_lines_of_the_page_run(heading)

@@ -373,3 +373,14 @@ async def test_whose_span_carries_the_record_is_ones_choice(exported, span, open
     await run(make_agent(("ok", {"x": 1})), hooks=ToolfaultHooks(span=span))
     assert len(exported.records()) == 1
     assert len(exported.tool_spans()) == opened
+
+
+# --- the page and the example ---------------------------------------------------------------------
+
+
+def test_the_booking_scenario_ends_as_in_every_framework(assert_books_as_everywhere):
+    assert_books_as_everywhere("openai_agent.py")
+
+
+def test_the_lines_of_the_page_run(assert_lines_of_the_page_run):
+    assert_lines_of_the_page_run("OpenAI Agents SDK")
