@@ -1,6 +1,7 @@
 """A page of a dashboard as HTML: places, colours, limits and texts from its JSON, data from what its queries found."""
 
 import math
+import re
 from datetime import UTC, datetime
 from html import escape
 
@@ -78,10 +79,13 @@ def _stat(panel, found, _page, _size):
 
 def _series(panel, found):
     """Name, colour and points of each series."""
-    fixed = {
-        override["matcher"]["options"]: override["properties"][0]["value"]["fixedColor"]
+    fixed = [
+        (
+            override["matcher"]["options"].strip("/"),
+            override["properties"][0]["value"]["fixedColor"],
+        )
         for override in panel["fieldConfig"]["overrides"]
-    }
+    ]
     named = []
     for target, series in zip(panel["targets"], found, strict=True):
         for labels, points in series:
@@ -90,9 +94,13 @@ def _series(panel, found):
                 name = name.replace(f"{{{{{label}}}}}", value)
             named.append((name, points))
     return [
-        (name, fixed.get(name, CLASSIC[i % len(CLASSIC)]), points)
+        (name, _colour(fixed, name) or CLASSIC[i % len(CLASSIC)], points)
         for i, (name, points) in enumerate(sorted(named, key=lambda one: one[0]))
     ]
+
+
+def _colour(fixed, name):
+    return next((colour for pattern, colour in fixed if re.search(pattern, name)), None)
 
 
 def _lines(panel, found, page, size):

@@ -52,14 +52,14 @@ DENIED = ("failed", "PERMISSION_DENIED", "credential_expired", "none")
 
 
 def play(service, minutes):
-    """One round a second; the bug comes at 55 % of the time, the rejected credential at 75 %."""
+    """One round a second; the bug comes at 30 % of the time, the rejected credential at 50 %."""
     dice = random.Random(4711)  # noqa: S311 - the same day every time
     begun = time.monotonic()
     told = set()
     with httpx.Client() as client:
         while (gone := (time.monotonic() - begun) / (60 * minutes)) < 1:
             now = time.time_ns()
-            broken, denied = gone > 0.55, gone > 0.75
+            broken, denied = gone > 0.3, gone > 0.5
             versions = {name: version for name, (_, version) in PLACES.items()} | (
                 {"booking": "2.1.0"} if broken else {}
             )

@@ -166,9 +166,10 @@ def _timeseries(panel: Panel) -> dict[str, Any]:
 
 
 def _series_colours(colours: Mapping[str, str]) -> list[dict[str, Any]]:
+    """By what a series' name begins with."""
     return [
         {
-            "matcher": {"id": "byName", "options": name},
+            "matcher": {"id": "byRegexp", "options": f"/^{name}(?![^ ])/"},
             "properties": [{"id": "color", "value": {"mode": "fixed", "fixedColor": colour}}],
         }
         for name, colour in colours.items()

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from toolfault import conventions as names
 from toolfault.alerts.promql import TOOL, total
+from toolfault.alerts.signals import SIGNAL
 from toolfault.dashboards import queries as q
 from toolfault.dashboards import statements
 from toolfault.dashboards.looks import (
@@ -100,30 +101,35 @@ def stats(spec: Spec) -> tuple[Panel, ...]:
 
 def where(spec: Spec) -> Panel:
     """Tools and signals by distance from the usual."""
+    worst = f"topk by ({', '.join([*TOOL, SIGNAL])}) (1,\n{q.every_window(spec, 'surprise')}\n)"
+
+    def of_worst(expression: str) -> str:
+        return f"({expression})\nand {worst}"
+
     nats = {0: PLAIN, spec.alerts.internal_errors_elevated.nats: BAD}
     return Panel(
         kind="table", title="Where: failures by distance from usual", width=14, height=9, sort="Surprise",
-        says="Each tool's failure signals over three windows: how often, how many times the level this tool "
-        "has at this hour, and how surprising that is (in nats: 3 is chance, above the alerts' limit is not).",
+        says="Failure signals of tools that are above what is usual for the tool at this hour, in the window in "
+        "which that is most surprising (in nats: 3 is chance, above the alerts' limit is not).",
         queries=(
-            Prom(expr=f"({q.every_window(spec, 'surprise')})"),
-            Prom(expr=f"({q.every_window(spec, 'ratio')})"),
-            Prom(expr=f"({q.every_window(spec, 'increase')})\n/ ({q.every_window(spec, 'expected')})"),
-            Prom(expr=f"({q.every_window(spec, 'increase')})"),
+            Prom(expr=worst),
+            Prom(expr=of_worst(f"({q.every_window(spec, 'increase')})\n/ ({q.every_window(spec, 'expected')})")),
+            Prom(expr=of_worst(q.every_window(spec, "ratio"))),
+            Prom(expr=of_worst(q.every_window(spec, "increase"))),
         ),
         columns=(
             Column(name="tool", title="Tool", links=(row_to_tool(), row_to_errors(spec, *TOOL))),
             Column(name="signal", title="Signal", width=170, colours=CODES),
             Column(name="window", title="In", width=60),
             Column(name="Value #A", title="Surprise", unit="none", width=90, limits=nats),
-            Column(name="Value #C", title="Times usual", unit="none", width=100),
-            Column(name="Value #B", title="Share", unit="percentunit", width=80),
+            Column(name="Value #B", title="Times usual", unit="none", width=100),
+            Column(name="Value #C", title="Share", unit="percentunit", width=80),
             Column(name="Value #D", title="Calls", unit="none", width=70),
             Column(name="service", title="Service"),
             Column(name="environment", title="Environment", width=110),
         ),
-        nothing="No tool failed in the last hour (or the rules of alerts/ are not loaded)",
-        empty="Nothing is recorded of what did not happen.",
+        nothing="No tool is above its usual level (or the rules of alerts/ are not loaded)",
+        empty="On a good day every tool is at its usual level.",
     )  # fmt: skip
 
 
@@ -192,7 +198,7 @@ def _tables(spec: Spec) -> tuple[Panel, ...]:
     )
     return (
         Panel(
-            kind="table", title="New error groups", width=14, height=9,
+            kind="table", title="New error groups", width=24, height=9,
             says="Kinds of failure (same tool, code, reason, exception and place in the code) seen for the "
             "first time in the time shown, newest first.",
             queries=(Sql(statements.NEW_GROUPS),),
@@ -210,7 +216,7 @@ def _tables(spec: Spec) -> tuple[Panel, ...]:
             empty="New kinds of failure are rare.",
         ),
         Panel(
-            kind="table", title="Declined and refused, by reason", width=10, height=9,
+            kind="table", title="Declined and refused, by reason", width=24, height=7,
             says="What tools, policies and people said no to in the time shown.",
             queries=(Sql(statements.ANSWERS_BY_REASON),),
             columns=(

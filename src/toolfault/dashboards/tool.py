@@ -109,7 +109,7 @@ def _rates(spec: Spec) -> tuple[Panel, ...]:
                     exemplars=True,
                 ),
             ),
-            links=(point_to_errors(spec, *TOOL, "code"),),
+            colours=CODES, links=(point_to_errors(spec, *TOOL, "code"),),
             nothing="No errors in the time shown",
             empty="The series of a tool begin when it is declared or fails.",
         ),
