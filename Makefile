@@ -19,6 +19,7 @@ help:
 	@echo "make demo    a failing agent, and a page to look its errors up in"
 	@echo "make test    linters and all tests"
 	@echo "make test-hooks  only the tests that drive the agent frameworks"
+	@echo "make mutate  change every constant of the alerts: a test must notice each"
 	@echo "make lint    linters only"
 	@echo "make format  let ruff lay out the code"
 	@echo "make lock    choose the versions in requirements.lock anew"
@@ -27,7 +28,10 @@ demo: .venv/.installed
 	@$(BIN)/toolfault demo
 
 test: lint test-hooks node_modules/.package-lock.json alerting-tools browser
-	$(BIN)/python -m pytest -n 2 --dist loadfile
+	$(BIN)/python -m pytest -n 2 --dist loadfile -m "not mutation"
+
+mutate: .venv/.installed alerting-tools
+	$(BIN)/python -m pytest -n 2 -m mutation tests/alerts/test_mutation.py
 
 test-hooks: $(HOOKS:%=test-hooks-%)
 

@@ -39,6 +39,7 @@ WAITS: dict[tuple[str, ...], Any] = {
     ("route", "repeat_interval"): "12h",
     ("route", "routes", 0, "group_wait"): "0s",
     ("route", "routes", 0, "repeat_interval"): "5m",
+    ("route", "routes", 1, "group_interval"): "1m",
     ("route", "routes", 2, "repeat_interval"): "1h",
 }
 RECEIVERS: dict[str, Any] = {
@@ -57,7 +58,7 @@ def run(*command: str | Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, capture_output=True, text=True, check=False)
 
 
-def tests_of(rule_file: str) -> list[Path]:
+def cases_of(rule_file: str) -> list[Path]:
     """The promtool tests of a rule file, the quick ones first."""
     tests = [path for path in PROMTOOL.glob("*.yml") if f"alerts/{rule_file}" in path.read_text()]
     return sorted(tests, key=lambda path: path.stat().st_size)

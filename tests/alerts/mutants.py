@@ -8,6 +8,9 @@ from typing import Any, NamedTuple
 
 from toolfault.alerts.spec import Spec, seconds
 
+#: Changes without any effect, and why.
+WITHOUT_EFFECT = {("alerts", "watchdog", "keep"): "its condition never ends"}
+
 
 class Mutant(NamedTuple):
     """The specification with one constant changed."""
@@ -32,7 +35,7 @@ def _constants(part: Any, path: tuple[str, ...]) -> Iterator[tuple[tuple[str, ..
         value = getattr(part, one.name)
         if is_dataclass(value):
             yield from _constants(value, (*path, one.name))
-        elif one.name != "places":
+        elif one.name != "places" and (*path, one.name) not in WITHOUT_EFFECT:
             yield (*path, one.name), value
 
 

@@ -10,7 +10,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
-from tests.alerts.checks import promtool_test, tests_of, wrong_intervals, wrong_routes
+from tests.alerts.checks import cases_of, promtool_test, wrong_intervals, wrong_routes
 from tests.alerts.mutants import Mutant, mutants
 
 from toolfault.alerts.routing import alertmanager
@@ -45,6 +45,8 @@ GROUPS = {
 }
 
 
+@pytest.mark.mutation
+@pytest.mark.timeout(600)
 @pytest.mark.parametrize("constants", GROUPS)
 def test_every_change_of_a_constant_is_noticed(constants):
     with ThreadPoolExecutor(2) as pool:
@@ -70,6 +72,6 @@ def _is_noticed(mutant: Mutant) -> bool:
 
 def _likely(mutant: Mutant, changed: set[str]) -> list[Path]:
     """The tests of the changed rules, those named like the constant first."""
-    tests = {test for name in changed if name.endswith(".rules.yml") for test in tests_of(name)}
+    tests = {test for name in changed if name.endswith(".rules.yml") for test in cases_of(name)}
     first = {*mutant.path, FIRST.get(mutant.path[-1])}
     return sorted(tests, key=lambda test: (test.stem not in first, test.stat().st_size))

@@ -53,7 +53,7 @@ def _routes(spec: Spec) -> dict[str, Any]:
             {
                 "receiver": _TOOLFAULT,
                 "matchers": ['alertname=~"Toolfault.+"'],
-                "group_interval": "1m",
+                "group_interval": waits.cards,
                 "continue": True,
             },
             {

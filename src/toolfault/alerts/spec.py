@@ -171,6 +171,7 @@ class Waits:
     group_again: Duration = "5m"
     repeat: Duration = "12h"
     repeat_critical: Duration = "1h"
+    cards: Duration = "1m"  # until a card shows that its incident ended
     alive: Duration = "5m"  # of the dead man's switch
 
 

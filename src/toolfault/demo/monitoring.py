@@ -1,0 +1,165 @@
+"""Prometheus and Alertmanager beside a service, with the alerts' rules at a demo's speed."""
+
+from __future__ import annotations
+
+import shutil
+import socket
+import subprocess
+import time
+import urllib.error
+import urllib.request
+from contextlib import ExitStack, contextmanager
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import yaml
+
+from toolfault.alerts.build import build
+from toolfault.alerts.routing import alertmanager
+from toolfault.alerts.scraping import prometheus
+from toolfault.alerts.spec import Above, Alerts, Baseline, Links, Spec, Waits, Windows
+from toolfault.settings import StartError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+_READY_WITHIN = 30.0  # s
+_STOPS_WITHIN = 10.0  # s
+_EVERY = "1s"
+_PROMETHEUS = ("prometheus",)
+_ALERTMANAGER = ("alertmanager", "prometheus-alertmanager")  # Debian's name is the second
+
+#: The shipped rules with windows of seconds: what takes minutes is seen within a demo.
+FAST = Spec(
+    windows=Windows(
+        short="10s", medium="20s", long="40s", evaluation="1s", evaluation_long="5s", born="5s"
+    ),
+    baseline=Baseline(bucket="10s", lag="10s"),
+    waits=Waits(group="2s", group_again="5s", cards="2s"),
+    alerts=Alerts(
+        # without history two failures of two calls are S = 2.8
+        internal_error_spike=Above(
+            severity="critical", keep="5s", nats=2.5, factor=3.0, floor=0.002
+        ),
+    ),
+)
+
+
+class Monitoring(NamedTuple):
+    """Where both are reached."""
+
+    prometheus: str
+    alertmanager: str
+
+
+def is_installed() -> bool:
+    """Whether both programs are on this machine."""
+    return _program(_PROMETHEUS) is not None and _program(_ALERTMANAGER) is not None
+
+
+@contextmanager
+def start_monitoring(
+    folder: Path,
+    web: str,
+    spec: Spec = FAST,
+    arrange: Callable[[dict[str, Any]], dict[str, Any]] | None = None,
+) -> Iterator[Monitoring]:
+    """Scrape the service at `web`, evaluate the rules, and tell the service what fires.
+
+    `arrange` may change Alertmanager's configuration; by default only the service is told.
+
+    Raises:
+        StartError: one of them is missing or did not start.
+    """
+    spec = replace(spec, links=Links(**{**_links(spec), "toolfault": web}))
+    at = Monitoring(*(f"http://127.0.0.1:{_free_port()}" for _ in Monitoring._fields))
+    build(folder, spec)
+    told = (arrange or _tell_only_the_service)(alertmanager(spec))
+    _write(folder / "alertmanager.yml", told)
+    scraped = prometheus(spec, (web,), every=_EVERY, alertmanager=at.alertmanager)
+    _write(folder / "prometheus.yml", scraped)
+    with ExitStack() as stack:
+        stack.enter_context(
+            _running(
+                folder,
+                at.alertmanager,
+                _needed(_ALERTMANAGER),
+                f"--config.file={folder / 'alertmanager.yml'}",
+                f"--storage.path={folder / 'alertmanager'}",
+                "--cluster.listen-address=",
+            )
+        )
+        stack.enter_context(
+            _running(
+                folder,
+                at.prometheus,
+                _needed(_PROMETHEUS),
+                f"--config.file={folder / 'prometheus.yml'}",
+                f"--storage.tsdb.path={folder / 'prometheus'}",
+                "--enable-feature=exemplar-storage",
+            )
+        )
+        yield at
+
+
+def _links(spec: Spec) -> dict[str, str]:
+    return {"grafana": spec.links.grafana, "runbooks": spec.links.runbooks}
+
+
+def _tell_only_the_service(config: dict[str, Any]) -> dict[str, Any]:
+    """Routes as they are; nobody else is told, as the demo has no pager."""
+    receivers = [
+        receiver if receiver["name"] == "toolfault" else {"name": receiver["name"]}
+        for receiver in config["receivers"]
+    ]
+    return {**config, "receivers": receivers}
+
+
+def _write(path: Path, data: dict[str, Any]) -> None:
+    path.write_text(yaml.safe_dump(data, sort_keys=False), encoding="utf-8")
+
+
+def _program(names: tuple[str, ...]) -> str | None:
+    return next((found for name in names if (found := shutil.which(name))), None)
+
+
+def _needed(names: tuple[str, ...]) -> str:
+    if (found := _program(names)) is None:
+        raise StartError(
+            f"{names[0]} is not installed. Get it with: sudo apt-get install {names[-1]}"
+        )
+    return found
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port
+
+
+@contextmanager
+def _running(folder: Path, address: str, program: str, *flags: str) -> Iterator[None]:
+    listen = f"--web.listen-address={address.removeprefix('http://')}"
+    with (
+        (folder / f"{program.rpartition('/')[2]}.log").open("wb") as log,
+        subprocess.Popen([program, listen, *flags], stdout=log, stderr=log) as process,
+    ):
+        try:
+            _wait_until_ready(address, process, log.name)
+            yield
+        finally:
+            process.terminate()
+            process.wait(_STOPS_WITHIN)
+
+
+def _wait_until_ready(address: str, process: subprocess.Popen[bytes], log: str) -> None:
+    deadline = time.monotonic() + _READY_WITHIN
+    while time.monotonic() < deadline and process.poll() is None:
+        try:
+            with urllib.request.urlopen(f"{address}/-/ready", timeout=1):  # noqa: S310 - our own
+                return
+        except (urllib.error.URLError, TimeoutError, ConnectionError):
+            time.sleep(0.05)
+    raise StartError(f"{address} did not become ready; {log} says why.")
