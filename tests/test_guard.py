@@ -185,7 +185,7 @@ def test_a_timeout_for_a_sync_function_is_refused_with_what_to_do():
 @pytest.mark.parametrize(
     ("options", "told"),
     [
-        ({"on_error": "explode"}, "write 'envelope' or 'raise'"),
+        ({"on_error": "explode"}, "write 'envelope', 'raise' or a handler"),
         ({"max_attempts": 0}, "give 1 or more"),
         ({"budget_limit": 0}, "give 1 or more"),
     ],

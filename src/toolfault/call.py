@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import functools
 import time
+from collections.abc import Callable
 from contextvars import Token
 from typing import Any, NamedTuple
 
@@ -24,6 +25,9 @@ from toolfault.taxonomy import Action, Effect, Outcome
 from toolfault.telemetry import current, declared, detail, report, spans
 from toolfault.telemetry.declared import Tool
 from toolfault.telemetry.record import Attempt, Attributes, ToolCall
+
+#: Asked when a call has failed: the text for the model, or None where the caller is to handle it.
+Decide = Callable[[ToolError, "Call"], str | None]
 
 
 class Call:
@@ -51,8 +55,10 @@ class Call:
         "budget_limit",
         "call_id",
         "current",
+        "decide",
         "error",
         "error_map",
+        "escalates",
         "max_attempts",
         "span",
         "start_ns",
@@ -77,6 +83,8 @@ class Call:
         self.attempts: list[Attempt] = []
         self.answer: Envelope | None = None  # set when the call ended without success
         self.error: ToolError | None = None
+        self.decide: Decide | None = None  # says what the model reads of a failure
+        self.escalates = False  # it said nothing: the failure is the caller's
         self._effect = Effect.NONE
         self._twice = False
         self._waited = 0.0
@@ -218,6 +226,7 @@ class Call:
         self.error = error
         if error is not raised:
             error.raw_error = raised
+        self._ask(error)
         action, failures = self._advice(error)
         ref = self.current.reference_id
         if error.outcome is Outcome.DECLINED:
@@ -239,6 +248,13 @@ class Call:
         told = Ending(error, raised, action, message, failures)
         self._finish(error.outcome, told)
         return self.answer
+
+    def _ask(self, error: ToolError) -> None:
+        if self.decide is None or error.outcome is Outcome.DECLINED:
+            return
+        text = self.decide(error, self)
+        self.escalates = text is None
+        error.message = text or error.message
 
     def _advice(self, error: ToolError) -> tuple[Action, int]:
         """The action and the consecutive failures, 0 where the budget does not count."""

@@ -6,11 +6,13 @@ is reported once.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from toolfault import budget
+from toolfault.call import Decide
 from toolfault.error_map import ToolErrorMap
+from toolfault.handlers import Handler, deciding
 from toolfault.idempotency import keyed
 from toolfault.telemetry import declared
 from toolfault.telemetry.declared import Tool
@@ -21,7 +23,7 @@ from toolfault.wrap import F, Hook, OnError, wrapped
 def guard(
     name: str,
     *,
-    on_error: OnError = "envelope",
+    on_error: OnError | Handler | Sequence[Handler] = "envelope",
     writes: bool = True,
     idempotent: bool = False,
     owner: str | None = None,
@@ -42,6 +44,7 @@ def guard(
         name: of the tool, as the model calls it.
         on_error: "envelope" returns `{"status": ...}` for success and failure alike; "raise"
             returns the plain result and raises the typed error. A refusal is data in both.
+            Or a handler of `toolfault.handlers`, or several: they decide error by error.
         writes: whether a call can change anything; say False for tools that only read.
         idempotent: whether the same call may be repeated without harm.
         owner: who takes a failure from here.
@@ -57,7 +60,8 @@ def guard(
     Raises:
         ValueError: an option that does not fit, said with what to do instead.
     """
-    _require_sane(name, on_error, max_attempts, budget_limit)
+    mode, decide = _decided(on_error)
+    _require_sane(name, mode, max_attempts, budget_limit)
     tool = Tool(
         name=name,
         writes=writes,
@@ -69,12 +73,13 @@ def guard(
     )
     hook = Hook(
         tool=tool,
-        on_error=on_error,
+        on_error=mode,
         error_map=error_map.before(TRANSPORT) if error_map else TRANSPORT,
         max_attempts=max_attempts,
         budget_limit=budget_limit,
         timeout=timeout,
         check=check,
+        decide=decide,
     )
 
     def decorate(function: F) -> F:
@@ -85,11 +90,18 @@ def guard(
     return decorate
 
 
+def _decided(on_error: OnError | Handler | Sequence[Handler]) -> tuple[OnError, Decide | None]:
+    if isinstance(on_error, str):
+        return on_error, None
+    handlers = (on_error,) if callable(on_error) else tuple(on_error)
+    return "envelope", deciding(handlers)
+
+
 def _require_sane(name: str, on_error: str, max_attempts: int, budget_limit: int) -> None:
     if not isinstance(name, str) or not name:
         raise ValueError('guard needs the tool\'s name: write @guard("book_meeting")')
     if on_error not in ("envelope", "raise"):
-        raise ValueError(f"on_error is {on_error!r}; write 'envelope' or 'raise'")
+        raise ValueError(f"on_error is {on_error!r}; write 'envelope', 'raise' or a handler")
     if max_attempts < 1:
         raise ValueError(
             f"max_attempts is {max_attempts!r}; the first attempt counts, give 1 or more"

@@ -11,9 +11,10 @@ from dataclasses import dataclass
 from typing import Any, Literal, TypeVar
 
 from toolfault import envelope, joined
-from toolfault.call import Call
+from toolfault.call import Call, Decide
 from toolfault.error_map import ToolErrorMap
 from toolfault.errors import ToolError, ToolResultError, ToolTimedOutError
+from toolfault.joined import JoinedCall
 from toolfault.run import ToolFailurePolicy, current_run
 from toolfault.taxonomy import Outcome
 from toolfault.telemetry.declared import Tool
@@ -33,18 +34,22 @@ class Hook:
     budget_limit: int
     timeout: float | None
     check: Callable[[Any], object] | None
+    decide: Decide | None = None
 
     def call(self) -> Call:
         """A call that has not started, or the one that a framework's hook offers."""
-        if (offered := joined.offered(self.tool.name)) is not None:
-            offered.lend(self.tool, self.error_map, self.max_attempts, self.budget_limit)
-            return offered
-        return Call(
-            self.tool,
-            self.error_map,
-            max_attempts=self.max_attempts,
-            budget_limit=self.budget_limit,
-        )
+        call: Call | None = joined.offered(self.tool.name)
+        if isinstance(call, JoinedCall):
+            call.lend(self.tool, self.error_map, self.max_attempts, self.budget_limit)
+        else:
+            call = Call(
+                self.tool,
+                self.error_map,
+                max_attempts=self.max_attempts,
+                budget_limit=self.budget_limit,
+            )
+        call.decide, call.escalates = self.decide, False
+        return call
 
     def checked(self, result: Any) -> Any:
         """The result, if it may enter the run; else a `ToolResultError` is raised."""
@@ -64,17 +69,17 @@ class Hook:
     def failure(self, call: Call) -> Any:
         """What the caller gets: the envelope, or the typed error raised. A refusal is data."""
         error = call.error
-        if error is None or error.outcome is Outcome.DECLINED or self.answers():
+        if error is None or error.outcome is Outcome.DECLINED or self.answers(call.escalates):
             return call.answer
         # Without its cause: frameworks copy a traceback's text to spans and to the model.
         raise error from None
 
-    def answers(self) -> bool:
+    def answers(self, escalates: bool = False) -> bool:
         """Whether the caller gets envelopes; the run's policy wins over `on_error`."""
         run = current_run()
         if run is not None and run.policy is not None:
             return run.policy is ToolFailurePolicy.CONTINUE
-        return self.on_error == "envelope"
+        return self.on_error == "envelope" and not escalates
 
 
 def wrapped(function: F, hook: Hook) -> F:
