@@ -47,7 +47,7 @@ GAUGES = {
     names.DATABASE_BYTES,
     names.PARTITIONS_AHEAD,
 }
-UNITS = {"none", "reqps", "rowsps", "percentunit", "s", "bytes", "d", "dateTimeAsIso"}
+UNITS = {"none", "reqps", "rowsps", "percentunit", "s", "bytes", "d", "time:MM-DD HH:mm:ss"}
 
 
 def expressions(panel):

@@ -5,8 +5,8 @@ _SUFFIXES = {"reqps": " req/s", "rowsps": " rows/s", "d": " days"}
 
 
 def shown(value, unit, decimals=None):
-    if unit == "dateTimeAsIso":
-        return str(value)[:19]
+    if unit.startswith("time:"):
+        return str(value)[5:19]
     if unit == "" or isinstance(value, str):
         return str(value)
     value = float(value)

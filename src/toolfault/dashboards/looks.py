@@ -13,6 +13,9 @@ if TYPE_CHECKING:
 
 GOOD, WARN, BAD, PLAIN = "#2f8f7a", "#c27400", "#c4341f", "#2f72c4"
 
+#: Short enough for tables on a laptop.
+TIME = "time:MM-DD HH:mm:ss"
+
 #: Each is told from a white and from a dark background.
 OUTCOMES = {
     Outcome.OK.value: GOOD,

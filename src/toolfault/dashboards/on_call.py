@@ -16,6 +16,7 @@ from toolfault.dashboards.looks import (
     BAD,
     GOOD,
     PLAIN,
+    TIME,
     WARN,
     point_to_errors,
     row_to,
@@ -91,16 +92,15 @@ def _stats() -> tuple[Panel, ...]:
 
 def _firing(spec: Spec) -> Panel:
     return Panel(
-        kind="table", title="Alerts firing now", height=9,
+        kind="table", title="Alerts firing now", width=24, height=6,
         says="All services, not only those chosen: nothing is hidden from whoever is on call.",
         queries=(Prom(expr=f"ALERTS{{{q.FIRING}}}"),),
         columns=(
-            Column(name="alertname", title="Alert"),
+            Column(name="alertname", title="Alert", width=260),
             Column(name="severity", title="Severity", width=80, colours=_SEVERITIES),
             Column(name="tool", title="Tool", links=(row_to_tool(), row_to_errors(spec, *TOOL))),
             Column(name="service", title="Service", links=(row_to_errors(spec, "service", "environment"),)),
             Column(name="environment", title="Environment", width=110),
-            Column(name="code", title="Code", width=150),
         ),
         nothing="Nothing fires",
         empty="On a quiet night nothing fires.",
@@ -109,13 +109,13 @@ def _firing(spec: Spec) -> Panel:
 
 def _changes(spec: Spec) -> Panel:
     return Panel(
-        kind="table", title="What changed", height=9,
+        kind="table", title="What changed", width=24, height=8,
         says="Versions that began to report, new, reopened, resolved and muted error groups, tools declared for "
         "the first time: newest first, in the time shown.",
         queries=(Sql(statements.WHAT_CHANGED),),
         columns=(
-            Column(name="at", title="At", unit="dateTimeAsIso", width=160),
-            Column(name="what", title="What", width=150),
+            Column(name="at", title="At", unit=TIME, width=120),
+            Column(name="what", title="What", width=140),
             Column(name="service", title="Service", width=140),
             Column(name="tool", title="Tool", width=140),
             Column(name="detail", title="Detail"),
@@ -128,13 +128,13 @@ def _changes(spec: Spec) -> Panel:
 
 def _incidents(spec: Spec) -> Panel:
     return Panel(
-        kind="table", title="Incidents, with their runbooks", width=24, height=7,
+        kind="table", title="Incidents, with their runbooks", width=24, height=6,
         says="What Alertmanager told the look-up service, so that cards point at it: in the time shown, newest "
         "first.",
         queries=(Sql(statements.INCIDENTS),),
         columns=(
-            Column(name="started_at", title="Began", unit="dateTimeAsIso", width=160),
-            Column(name="ended_at", title="Ended", unit="dateTimeAsIso", width=160),
+            Column(name="started_at", title="Began", unit=TIME, width=120),
+            Column(name="ended_at", title="Ended", unit=TIME, width=120),
             Column(name="severity", title="Severity", width=80, colours=_SEVERITIES),
             Column(name="name", title="Alert", width=260, links=(row_to("Runbook", "runbook"), row_to("Calls", "lookup"))),
             Column(name="summary", title="What it says"),

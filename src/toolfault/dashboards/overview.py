@@ -16,6 +16,7 @@ from toolfault.dashboards.looks import (
     NONE_IS_GOOD,
     OUTCOMES,
     PLAIN,
+    TIME,
     WARN,
     point_to_errors,
     row_to_card,
@@ -88,7 +89,7 @@ def stats(spec: Spec) -> tuple[Panel, ...]:
             nothing="The database does not answer",
         ),
         Panel(
-            kind="stat", title="Conversations out of budget", unit="none", width=4, height=4, decimals=0,
+            kind="stat", title="Out of budget", unit="none", width=4, height=4, decimals=0,
             limits={0: GOOD, 1: WARN},
             says="Conversations in which a tool's failure budget ran out in the time shown: their users were "
             "told that it did not work.",
@@ -108,7 +109,7 @@ def where(spec: Spec) -> Panel:
 
     nats = {0: PLAIN, spec.alerts.internal_errors_elevated.nats: BAD}
     return Panel(
-        kind="table", title="Where: failures by distance from usual", width=14, height=9, sort="Surprise",
+        kind="table", title="Where: failures by distance from usual", width=16, height=9, sort="Surprise",
         says="Failure signals of tools that are above what is usual for the tool at this hour, in the window in "
         "which that is most surprising (in nats: 3 is chance, above the alerts' limit is not).",
         queries=(
@@ -118,13 +119,13 @@ def where(spec: Spec) -> Panel:
             Prom(expr=of_worst(q.every_window(spec, "increase"))),
         ),
         columns=(
-            Column(name="tool", title="Tool", links=(row_to_tool(), row_to_errors(spec, *TOOL))),
-            Column(name="signal", title="Signal", width=170, colours=CODES),
-            Column(name="window", title="In", width=60),
-            Column(name="Value #A", title="Surprise", unit="none", width=90, limits=nats),
-            Column(name="Value #B", title="Times usual", unit="none", width=100),
-            Column(name="Value #C", title="Share", unit="percentunit", width=80),
-            Column(name="Value #D", title="Calls", unit="none", width=70),
+            Column(name="tool", title="Tool", width=150, links=(row_to_tool(), row_to_errors(spec, *TOOL))),
+            Column(name="signal", title="Signal", width=155, colours=CODES),
+            Column(name="window", title="In", width=45),
+            Column(name="Value #A", title="Surprise", unit="none", width=80, limits=nats),
+            Column(name="Value #B", title="× usual", unit="none", width=75),
+            Column(name="Value #C", title="Share", unit="percentunit", width=65),
+            Column(name="Value #D", title="Calls", unit="none", width=60),
             Column(name="service", title="Service"),
             Column(name="environment", title="Environment", width=110),
         ),
@@ -136,7 +137,7 @@ def where(spec: Spec) -> Panel:
 def _by_code(spec: Spec) -> Panel:
     errors = q.per_second(spec, q.chosen(_CALLS, q.ERRORS), names.LABEL_CODE)
     return Panel(
-        kind="timeseries", title="Errors by code, share of calls", unit="percentunit", width=10, height=9,
+        kind="timeseries", title="Errors by code, share of calls", unit="percentunit", width=8, height=9,
         says="Calls that failed or timed out, by code, as a share of all calls. INTERNAL is most likely a bug, "
         "UNAVAILABLE a dependency, PERMISSION_DENIED an identity.",
         queries=(
@@ -203,7 +204,7 @@ def _tables(spec: Spec) -> tuple[Panel, ...]:
             "first time in the time shown, newest first.",
             queries=(Sql(statements.NEW_GROUPS),),
             columns=(
-                Column(name="first_seen", title="First seen", unit="dateTimeAsIso", width=160),
+                Column(name="first_seen", title="First seen", unit=TIME, width=120),
                 Column(name="code", title="Code", colours=CODES, width=160),
                 Column(name="tool", title="Tool", links=(row_to_tool(),)),
                 Column(name="cause", title="Exception or reason"),
@@ -224,7 +225,7 @@ def _tables(spec: Spec) -> tuple[Panel, ...]:
                 Column(name="reason", title="Reason", links=(row_to_errors(spec, "outcome", "reason", "tool"),)),
                 Column(name="tool", title="Tool", links=(row_to_tool(),)),
                 Column(name="calls", title="Calls", unit="none", width=70),
-                Column(name="latest", title="Latest", unit="dateTimeAsIso", width=160),
+                Column(name="latest", title="Latest", unit=TIME, width=120),
                 *place,
             ),
             nothing="Nothing was declined or refused in the time shown",

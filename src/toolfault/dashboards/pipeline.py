@@ -8,7 +8,7 @@ from toolfault import conventions as names
 from toolfault.alerts.promql import selector, total
 from toolfault.dashboards import queries as q
 from toolfault.dashboards import statements
-from toolfault.dashboards.looks import BAD, GOOD, PLAIN, WARN
+from toolfault.dashboards.looks import BAD, GOOD, PLAIN, TIME, WARN
 from toolfault.dashboards.spec import Column, Dashboard, Panel, Prom, Section, Sql, Variable
 
 if TYPE_CHECKING:
@@ -176,7 +176,7 @@ def _room(spec: Spec) -> tuple[Panel, ...]:
                 Column(name="service", title="Service"),
                 Column(name="environment", title="Environment", width=120),
                 Column(name="tools", title="Tools", unit="none", width=70),
-                Column(name="latest", title="Declared last", unit="dateTimeAsIso", width=170),
+                Column(name="latest", title="Declared last", unit=TIME, width=120),
             ),
             nothing="No service declared a tool yet",
             empty="Services without the library declare nothing.",

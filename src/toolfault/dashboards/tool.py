@@ -14,6 +14,7 @@ from toolfault.dashboards.looks import (
     GOOD,
     OUTCOMES,
     PLAIN,
+    TIME,
     WARN,
     point_to_errors,
     row_to_card,
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
 _CALLS = total(names.TOOL_CALLS)
 _EVERY = f"{names.TOOL_CALL_DURATION}_count"
 _QUANTILES = {0.5: PLAIN, 0.95: WARN, 0.99: BAD}
-_AT = Column(name="at", title="Received", unit="dateTimeAsIso", width=160)
+_AT = Column(name="at", title="Received", unit=TIME, width=120)
 _REPEATED = (
     "A share of the calls is repeated when a dependency fails; each attempt adds to the duration."
 )
@@ -118,7 +119,7 @@ def _rates(spec: Spec) -> tuple[Panel, ...]:
 
 def _reasons(spec: Spec) -> Panel:
     return Panel(
-        kind="table", title="Reasons", width=14, height=9, sort="Calls",
+        kind="table", title="Reasons", width=24, height=9, sort="Calls",
         says="Why calls did not end well in the time shown, in the words of the tool's author, and whether they "
         "took effect all the same.",
         queries=(Sql(statements.REASONS),),
@@ -128,7 +129,7 @@ def _reasons(spec: Spec) -> Panel:
             Column(name="reason", title="Reason", links=(row_to_errors(spec, "tool", "outcome", "code", "reason"),)),
             Column(name="effect", title="Effect", width=80, colours={"unknown": WARN, "applied": BAD}),
             Column(name="calls", title="Calls", unit="none", width=70),
-            Column(name="latest", title="Latest", unit="dateTimeAsIso", width=160),
+            Column(name="latest", title="Latest", unit=TIME, width=120),
             Column(name="tool", title="Tool"),
             Column(name="service", title="Service"),
         ),
@@ -139,7 +140,7 @@ def _reasons(spec: Spec) -> Panel:
 
 def _versions(spec: Spec) -> Panel:
     return Panel(
-        kind="table", title="Errors by version of the service", width=10, height=9,
+        kind="table", title="Errors by version of the service", width=24, height=6,
         says="Errors in the time shown by the version they came from, the latest first. A version that has all "
         "of them began them.",
         queries=(Sql(statements.VERSIONS),),
@@ -148,8 +149,8 @@ def _versions(spec: Spec) -> Panel:
             Column(name="errors", title="Errors", unit="none", width=70),
             Column(name="internal", title="INTERNAL", unit="none", width=90, limits={0: PLAIN, 1: BAD}),
             Column(name="groups", title="Groups", unit="none", width=70),
-            Column(name="first", title="First", unit="dateTimeAsIso", width=160),
-            Column(name="latest", title="Latest", unit="dateTimeAsIso", width=160),
+            Column(name="first", title="First", unit=TIME, width=120),
+            Column(name="latest", title="Latest", unit=TIME, width=120),
             Column(name="service", title="Service"),
         ),
         nothing="No errors in the time shown",
@@ -164,14 +165,14 @@ def _references(spec: Spec) -> Panel:
         queries=(Sql(statements.REFERENCES),),
         columns=(
             _AT,
-            Column(name="reference", title="Reference", width=150, links=(row_to_card(spec),)),
+            Column(name="reference", title="Reference", width=130, links=(row_to_card(spec),)),
             Column(name="outcome", title="Outcome", colours=OUTCOMES, width=90),
             Column(name="code", title="Code", colours=CODES, width=160),
-            Column(name="reason", title="Reason", width=200),
+            Column(name="reason", title="Reason", width=160),
             Column(name="effect", title="Effect", width=80, colours={"unknown": WARN, "applied": BAD}),
             Column(name="attempts", title="Attempts", unit="none", width=80),
             Column(name="message", title="What the model was told"),
-            Column(name="tool", title="Tool", width=160),
+            Column(name="tool", title="Tool", width=140),
             Column(name="version", title="Version", width=80),
         ),
         nothing="Every call in the time shown ended well",
@@ -233,7 +234,7 @@ def _unknown_effects(spec: Spec) -> Panel:
         queries=(Sql(statements.UNKNOWN_EFFECTS),),
         columns=(
             _AT,
-            Column(name="reference", title="Reference", width=150, links=(row_to_card(spec),)),
+            Column(name="reference", title="Reference", width=130, links=(row_to_card(spec),)),
             Column(name="tool", title="Tool"),
             Column(name="outcome", title="Outcome", colours=OUTCOMES, width=90),
             Column(name="code", title="Code", colours=CODES, width=160),
