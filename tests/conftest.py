@@ -51,6 +51,20 @@ def database_url(_databases):
     _databases.clean()
 
 
+@pytest.fixture(scope="module")
+def new_database(_databases):
+    """Makes further databases with all tables and no row, for one file of tests."""
+    urls = []
+
+    def new():
+        urls.append(_databases.copy())
+        return urls[-1]
+
+    yield new
+    for url in urls:
+        _databases.drop(url)
+
+
 @pytest.fixture
 def empty_database_url(_databases):
     """Address of a database without tables."""
@@ -91,15 +105,18 @@ class Databases:
         with psycopg.connect(self._server, autocommit=True) as conn:
             conn.execute(f"DROP DATABASE {url.rpartition('/')[2]} WITH (FORCE)")
 
-    def migrated(self):
+    def copy(self):
         if self._template is None:
             self._template = self.create()
             schema.upgrade(self._template)
             with psycopg.connect(self._template) as conn:
                 partitions.maintain(conn, datetime.now(UTC), partitions.Retention(days=7))
+        template = self._template.rpartition("/")[2]
+        return self.create(f"TEMPLATE {template} STRATEGY file_copy")
+
+    def migrated(self):
         if self._migrated is None:
-            template = self._template.rpartition("/")[2]
-            self._migrated = self.create(f"TEMPLATE {template} STRATEGY file_copy")
+            self._migrated = self.copy()
             with psycopg.connect(self._migrated) as conn:
                 self._tables = conn.execute(self._CHANGES).fetchone()
         return self._migrated
