@@ -49,13 +49,6 @@ async def own_timeout(x: int) -> str:
 
 
 @tool
-async def endless(x: int) -> str:
-    """Never ends."""
-    await asyncio.sleep(60)
-    return ""
-
-
-@tool
 def told(x: int) -> str:
     """Raises what LangChain's tools raise."""
     raise ToolException("no such record")
@@ -93,7 +86,7 @@ def book(x: int) -> dict:
 
 
 TOOLS = [
-    ok, aok, boom, refused_connection, own_timeout, endless, told, told_handled, lenient,
+    ok, aok, boom, refused_connection, own_timeout, told, told_handled, lenient,
     error_dict, generic, declines, book,
 ]  # fmt: skip
 

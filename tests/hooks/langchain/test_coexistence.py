@@ -4,7 +4,10 @@ import asyncio
 from contextlib import suppress
 
 import pytest
-from langchain.agents.middleware import ToolRetryMiddleware
+from langchain.agents.middleware import AgentMiddleware, ToolRetryMiddleware
+from langchain_core.callbacks import BaseCallbackManager
+from langgraph.pregel import Pregel
+from langgraph.types import Command
 from openinference.instrumentation.langchain import LangChainInstrumentor
 from opentelemetry.instrumentation.langchain import LangchainInstrumentor
 from tests.hooks.langchain.stub import HI, make_agent
@@ -14,6 +17,7 @@ from toolfault import conventions as c
 from toolfault.hooks.langchain import ToolfaultMiddleware
 from toolfault.hooks.langgraph import ToolfaultHandler
 
+WRAPPED = (BaseCallbackManager, AgentMiddleware, Pregel, Command)
 THEIRS = {
     "openinference": (LangChainInstrumentor, "openinference.span.kind", "TOOL"),
     "openllmetry": (LangchainInstrumentor, "traceloop.span.kind", "tool"),
@@ -24,9 +28,14 @@ THEIRS = {
 def theirs(request):
     """Their instrumentation, on; gives how their spans of tools are known."""
     instrumentor, key, kind = THEIRS[request.param]
+    before = [(cls, dict(vars(cls))) for cls in WRAPPED]
     instrumentor().instrument()
     yield lambda spans: [span for span in spans if (span.attributes or {}).get(key) == kind]
     instrumentor().uninstrument()
+    for cls, attributes in before:  # OpenLLMetry leaves its wrappers behind
+        for name, value in attributes.items():
+            if vars(cls)[name] is not value:
+                setattr(cls, name, value)
 
 
 @pytest.fixture(params=["middleware", "process"])

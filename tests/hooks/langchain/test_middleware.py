@@ -132,9 +132,21 @@ async def test_a_tool_that_outran_its_own_time_is_told_from_one_that_broke(expor
 
 
 async def test_a_cancelled_call_is_reported_as_cancelled(exported):
-    agent = make_agent(("endless", {"x": 1}), middleware=[ToolfaultMiddleware()])
-    with pytest.raises(TimeoutError):
-        await asyncio.wait_for(agent.ainvoke(HI), 0.3)
+    running = asyncio.Event()
+
+    @tool
+    async def endless(x: int) -> str:
+        """Never ends."""
+        running.set()
+        await asyncio.sleep(60)
+        return ""
+
+    agent = make_agent(("endless", {"x": 1}), middleware=[ToolfaultMiddleware()], tools=[endless])
+    run = asyncio.create_task(agent.ainvoke(HI))
+    await running.wait()
+    run.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await run
     assert exported.told() == [("cancelled", None, None, 1, "unknown")]
 
 
@@ -347,11 +359,21 @@ async def test_an_acting_middleware_repeats_by_our_policy(exported, monkeypatch,
 async def test_a_call_that_is_cancelled_between_two_attempts_is_reported_as_cancelled(
     exported, monkeypatch
 ):
-    monkeypatch.setattr("toolfault.retry.backoff", lambda attempt, retry_after=None: 20.0)
+    waiting = asyncio.Event()
+
+    def backoff(attempt, retry_after=None):
+        waiting.set()
+        return 20.0
+
+    monkeypatch.setattr("toolfault.retry.backoff", backoff)
     acting = ToolfaultMiddleware(act=True, max_attempts=3)
     agent = make_agent(("refused_connection", {"x": 1}), middleware=[acting])
-    with pytest.raises(TimeoutError):
-        await asyncio.wait_for(agent.ainvoke(HI), 0.3)
+    run = asyncio.create_task(agent.ainvoke(HI))
+    await waiting.wait()
+    await asyncio.sleep(0.1)
+    run.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await run
     assert exported.told() == [("cancelled", None, None, 1, "none")]
 
 

@@ -78,13 +78,6 @@ async def own_timeout(x: int) -> str:
 
 
 @function_tool
-async def endless(x: int) -> str:
-    """Never ends."""
-    await asyncio.sleep(60)
-    return ""
-
-
-@function_tool
 def error_dict(x: int) -> dict:
     """Returns an error."""
     return {"error": SECRET}
@@ -160,7 +153,7 @@ def unfit_raises(x: int) -> str:
 
 TOOLS = [
     ok, aok, boom, boom_raises, boom_told, refused_connection, slow, slow_raises, own_timeout,
-    endless, error_dict, generic, declines, book, slow_book, pay, barred, barred_raises, unfit_raises,
+    error_dict, generic, declines, book, slow_book, pay, barred, barred_raises, unfit_raises,
 ]  # fmt: skip
 
 

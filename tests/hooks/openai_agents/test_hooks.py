@@ -150,8 +150,20 @@ async def test_a_run_that_reaches_its_limit_is_one_event_of_its_own(exported, ho
 
 
 async def test_a_cancelled_call_is_reported_as_cancelled(exported):
-    with pytest.raises(TimeoutError):
-        await asyncio.wait_for(run(make_agent(("endless", {"x": 1}))), 0.3)
+    running = asyncio.Event()
+
+    @function_tool
+    async def endless(x: int) -> str:
+        """Never ends."""
+        running.set()
+        await asyncio.sleep(60)
+        return ""
+
+    task = asyncio.create_task(run(make_agent(("endless", {"x": 1}), tools=[endless])))
+    await running.wait()
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
     assert exported.told() == [("cancelled", None, None, 1, "unknown")]
 
 
