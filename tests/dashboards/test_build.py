@@ -86,7 +86,9 @@ def test_data_sources_have_the_names_that_the_pages_choose_and_exemplars_lead_to
     assert destination["name"] == "ref"
     assert destination["url"] == "http://localhost:8700/r/$${__value.raw}"
     assert postgres["user"] == "toolfault_read"
-    assert postgres["secureJsonData"] == {"password": "${TOOLFAULT_READ_PASSWORD}"}
+    assert postgres["secureJsonData"] == {
+        "password": "$__file{/run/secrets/toolfault_read_password}"
+    }
 
 
 def test_pages_are_read_only_in_grafana():

@@ -73,6 +73,11 @@ def row_to_tool() -> Link:
     return Link("Tool", f"/d/{names.DASHBOARDS['tool']}?{asked}&from=${{__from}}&to=${{__to}}")
 
 
+def to_on_call() -> Link:
+    """To the page that says what fires, at the same time."""
+    return Link("On-call", f"/d/{names.DASHBOARDS['on-call']}?from=${{__from}}&to=${{__to}}")
+
+
 def row_to(title: str, field: str) -> Link:
     """From a row to an address that the row holds."""
     return Link(title, f"${{__data.fields.{field}:raw}}")

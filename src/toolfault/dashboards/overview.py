@@ -23,6 +23,7 @@ from toolfault.dashboards.looks import (
     row_to_errors,
     row_to_group,
     row_to_tool,
+    to_on_call,
 )
 from toolfault.dashboards.spec import Column, Dashboard, Panel, Prom, Sql
 
@@ -53,6 +54,7 @@ def stats(spec: Spec) -> tuple[Panel, ...]:
             kind="stat", title="Alerts firing", unit="none", width=4, height=4, limits=NONE_IS_GOOD,
             says="Alerts of toolfault that fire now, all services. On-call lists them.",
             queries=(Prom(expr=f"count(ALERTS{{{q.FIRING}}}) or vector(0)"),),
+            links=(to_on_call(),),
             nothing="Prometheus does not answer",
         ),
         Panel(
@@ -120,7 +122,7 @@ def where(spec: Spec) -> Panel:
         ),
         columns=(
             Column(name="tool", title="Tool", width=150, links=(row_to_tool(), row_to_errors(spec, *TOOL))),
-            Column(name="signal", title="Signal", width=155, colours=CODES),
+            Column(name="signal", title="Signal", width=170, colours=CODES),
             Column(name="window", title="In", width=45),
             Column(name="Value #A", title="Surprise", unit="none", width=80, limits=nats),
             Column(name="Value #B", title="× usual", unit="none", width=75),

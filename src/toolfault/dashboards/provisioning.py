@@ -13,7 +13,8 @@ if TYPE_CHECKING:
 def data_sources(spec: Spec) -> dict[str, Any]:
     """Prometheus, whose exemplars lead to cards, and PostgreSQL, which is only read.
 
-    Addresses and the password are the environment's: Grafana fills them in. A doubled dollar is one.
+    Addresses are the environment's, the password is a file's: Grafana fills them in. A doubled dollar
+    is one.
     """
     prometheus = {
         "name": "toolfault Prometheus",
@@ -40,7 +41,7 @@ def data_sources(spec: Spec) -> dict[str, Any]:
         "access": "proxy",
         "url": "${TOOLFAULT_POSTGRES_ADDRESS}",
         "user": "toolfault_read",
-        "secureJsonData": {"password": "${TOOLFAULT_READ_PASSWORD}"},
+        "secureJsonData": {"password": "$__file{/run/secrets/toolfault_read_password}"},
         "jsonData": {
             "database": "${TOOLFAULT_POSTGRES_DATABASE}",
             "sslmode": "${TOOLFAULT_POSTGRES_SSLMODE}",
