@@ -1,9 +1,11 @@
 """What the tests of all frameworks share; each runs in an environment that has only its own."""
 
+import asyncio
 import os
 import re
 import subprocess
 import sys
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -122,3 +124,32 @@ def assert_lines_of_the_page_run():
             exec(compile(example, str(PAGE), "exec"), {})  # noqa: S102 - our own page
 
     return check
+
+
+@pytest.fixture
+def endless():
+    """A tool that never ends; `.started` is set once it runs."""
+    started = asyncio.Event()
+
+    async def endless(x: int) -> str:
+        """Never ends."""
+        started.set()
+        await asyncio.sleep(60)
+        return ""
+
+    endless.started = started
+    return endless
+
+
+@pytest.fixture
+def cancelled_while_running():
+    """Cancels what runs a tool as soon as the tool runs."""
+
+    async def cancel(running, tool):
+        task = asyncio.ensure_future(running)
+        await tool.started.wait()
+        task.cancel()
+        with suppress(asyncio.CancelledError):
+            await task
+
+    return cancel

@@ -73,12 +73,6 @@ async def own_timeout(x: int) -> str:
 
 
 @tool
-async def endless(x: int) -> str:
-    """Never ends."""
-    await asyncio.sleep(60)
-
-
-@tool
 def error_status(x: int) -> dict:
     """Returns an error as the framework wants it."""
     return {"status": "error", "content": [{"text": SECRET}]}
@@ -112,7 +106,7 @@ def book(x: int) -> dict:
 
 
 TOOLS = [
-    ok, boom, refused_connection, own_timeout, endless, error_status, error_dict, generic,
+    ok, boom, refused_connection, own_timeout, error_status, error_dict, generic,
     declines, book,
 ]  # fmt: skip
 
@@ -276,10 +270,11 @@ async def test_a_tool_that_interrupts_itself_has_not_ended(exported):
     assert exported.told() == [("ok", None, None, 1, "applied")]
 
 
-async def test_a_cancelled_call_is_reported_as_cancelled(exported):
-    with pytest.raises(TimeoutError):
-        await asyncio.wait_for(make_agent(("endless", {"x": 1})).invoke_async("hi"), 0.3)
-    await asyncio.sleep(0)
+async def test_a_cancelled_call_is_reported_as_cancelled(
+    exported, endless, cancelled_while_running
+):
+    agent = make_agent(("endless", {"x": 1}), tools=[tool(endless)])
+    await cancelled_while_running(agent.invoke_async("hi"), endless)
     assert exported.told() == [("cancelled", None, None, 1, "unknown")]
 
 
