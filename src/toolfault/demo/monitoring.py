@@ -33,7 +33,7 @@ _ALERTMANAGER = ("alertmanager", "prometheus-alertmanager")  # Debian's name is 
 #: The shipped rules with windows of seconds: what takes minutes is seen within a demo.
 FAST = Spec(
     windows=Windows(
-        short="10s", medium="20s", long="40s", evaluation="1s", evaluation_long="5s", born="5s"
+        short="15s", medium="30s", long="60s", evaluation="1s", evaluation_long="5s", born="5s"
     ),
     baseline=Baseline(bucket="10s", lag="10s"),
     waits=Waits(group="2s", group_again="5s", cards="2s"),
