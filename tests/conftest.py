@@ -1,6 +1,7 @@
 """A real PostgreSQL for every test that wants one, and a clean environment for all."""
 
 import os
+import sys
 import tempfile
 from datetime import UTC, datetime
 from itertools import count
@@ -154,6 +155,24 @@ def exported():
     events.use_provider(None)
     tracer_provider.shutdown()
     logger_provider.shutdown()
+
+
+@pytest.fixture
+def toolfault(capsys, monkeypatch):
+    """Runs the command in this process: exit code, output, errors."""
+
+    from toolfault.cli import app as commands  # noqa: PLC0415 - takes a second
+
+    def run(*arguments, **variables):
+        monkeypatch.setattr(sys, "argv", ["toolfault", *arguments])
+        for name, value in variables.items():
+            monkeypatch.setenv(name, value)
+        with pytest.raises(SystemExit) as ended:
+            commands.run()
+        out, err = capsys.readouterr()
+        return ended.value.code or 0, out, err
+
+    return run
 
 
 class Exported:

@@ -16,22 +16,6 @@ from toolfault.cli import app as commands
 from toolfault.store import schema
 
 
-@pytest.fixture
-def toolfault(capsys, monkeypatch):
-    """Runs the command in this process: exit code, output, errors."""
-
-    def run(*arguments, **variables):
-        monkeypatch.setattr(sys, "argv", ["toolfault", *arguments])
-        for name, value in variables.items():
-            monkeypatch.setenv(name, value)
-        with pytest.raises(SystemExit) as ended:
-            commands.run()
-        out, err = capsys.readouterr()
-        return ended.value.code or 0, out, err
-
-    return run
-
-
 @pytest.fixture(scope="module")
 def service(postgres):
     """A running service without any call."""

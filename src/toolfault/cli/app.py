@@ -18,7 +18,7 @@ import typer
 from rich.console import Console
 
 from toolfault import client, settings
-from toolfault.cli import alerts, dashboards, dead_letters, tables
+from toolfault.cli import alerts, dashboards, dead_letters, lists, tables
 from toolfault.cli.card import card
 from toolfault.reference import candidates
 from toolfault.settings import SettingError, StartError
@@ -46,14 +46,14 @@ app.add_typer(token, name="token")
 app.add_typer(alerts.app, name="alerts")
 app.add_typer(dashboards.app, name="dashboards")
 app.add_typer(dead_letters.app, name="dead-letters")
+app.command()(lists.errors)
+app.command()(lists.groups)
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 DataDir = Annotated[Path | None, typer.Option(help="Folder of the embedded PostgreSQL.")]
 Host = Annotated[str | None, typer.Option(help="Address to open the ports on.")]
 Port = Annotated[int | None, typer.Option(min=0, max=65535, help="Its port; 0 takes a free one.")]
 Url = Annotated[str | None, typer.Option(help="The service to ask.")]
-Filter = Annotated[str | None, typer.Option(help="Only these.")]
-Size = Annotated[int, typer.Option(min=1, max=200, help="How many at most.")]
 
 
 def run() -> None:
@@ -137,54 +137,6 @@ def lookup(
     answer = client.look_up(settings.read(url=url), (candidates(pasted) or [pasted[:64]])[0])
     _print(answer, None if as_json else card(answer), as_json=as_json)
     raise typer.Exit(0 if answer["matches"] else 1)
-
-
-@app.command()
-def errors(
-    *,
-    tool: Filter = None,
-    code: Filter = None,
-    outcome: Filter = None,
-    reason: Filter = None,
-    service: Filter = None,
-    environment: Filter = None,
-    since: Annotated[str | None, typer.Option(help="Received since, with a time zone.")] = None,
-    size: Size = 20,
-    url: Url = None,
-    as_json: AsJson = False,
-) -> None:
-    """List calls that were not ok, newest first.
-
-    Example: toolfault errors --tool book_meeting --code UNAVAILABLE
-    """
-    found = client.page(
-        settings.read(url=url), "errors", tool=tool, code=code, outcome=outcome, reason=reason,
-        service=service, environment=environment, since=since, size=size,
-    )  # fmt: skip
-    columns = ("at", "tool", "outcome", "code", "reason", "effect", "reference")
-    _print(found, tables.table(found["items"], *columns), as_json=as_json)
-
-
-@app.command()
-def groups(
-    *,
-    tool: Filter = None,
-    code: Filter = None,
-    service: Filter = None,
-    status: Annotated[str | None, typer.Option(help="open, resolved or muted.")] = None,
-    size: Size = 20,
-    url: Url = None,
-    as_json: AsJson = False,
-) -> None:
-    """List groups of calls that failed in the same way, last seen first.
-
-    Example: toolfault groups --status open
-    """
-    found = client.page(
-        settings.read(url=url), "groups", tool=tool, code=code, service=service, status=status, size=size
-    )  # fmt: skip
-    columns = ("last_seen", "title", "status", "calls", "calls_last_hour", "sample_reference")
-    _print(found, tables.table(found["items"], *columns), as_json=as_json)
 
 
 @app.command()

@@ -1,7 +1,9 @@
-"""Lists in the terminal."""
+"""Lists in the terminal, and as CSV for a spreadsheet."""
 
 from __future__ import annotations
 
+import csv
+from io import StringIO
 from typing import TYPE_CHECKING, Any
 
 from rich import box
@@ -12,6 +14,9 @@ from toolfault.cli.card import safe
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
+
+#: A spreadsheet takes a cell that begins so for a formula.
+_FORMULA = tuple("=+-@\t\r＝＋－＠")
 
 
 def table(items: Iterable[dict[str, Any]], *columns: str) -> Table:
@@ -28,3 +33,20 @@ def _cell(value: Any) -> str:
     if isinstance(value, list):
         return safe(", ".join(map(str, value)))
     return "" if value is None else safe(value)
+
+
+def as_csv(items: Iterable[dict[str, Any]], *columns: str) -> str:
+    """A line of names, then one line for each item; no cell is a formula."""
+    written = StringIO()
+    lines = csv.writer(written, lineterminator="\n")
+    lines.writerow(columns)
+    lines.writerows([_inert(item[column]) for column in columns] for item in items)
+    return written.getvalue()
+
+
+def _inert(value: Any) -> str:
+    if isinstance(value, (int, float)):
+        return str(value)
+    text = " ".join(_cell(value).split())
+    begins = text.startswith(_FORMULA) or (isinstance(value, str) and value.startswith(_FORMULA))
+    return f"'{text}" if begins else text

@@ -1,0 +1,99 @@
+"""`toolfault errors` and `toolfault groups`: arguments only, no logic."""
+
+from __future__ import annotations
+
+import json
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+
+from toolfault import client, settings
+from toolfault.cli import tables
+
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+AsCsv = Annotated[bool, typer.Option("--csv", help="Print CSV, for a spreadsheet.")]
+Url = Annotated[str | None, typer.Option(help="The service to ask.")]
+Filter = Annotated[str | None, typer.Option(help="Only these.")]
+Size = Annotated[int, typer.Option(min=1, max=200, help="How many at most.")]
+
+_ERRORS = ("at", "tool", "outcome", "code", "reason", "effect", "reference")
+_MORE_OF_ERRORS = (
+    "received_at", "service", "environment", "action", "attempts", "duration", "agent", "version",
+    "conversation_id", "trace_id", "group",
+)  # fmt: skip
+_GROUPS = ("last_seen", "title", "status", "calls", "calls_last_hour", "sample_reference")
+_MORE_OF_GROUPS = (
+    "first_seen", "service", "environment", "tool", "code", "reason", "exception_type", "frame",
+    "versions", "fingerprint",
+)  # fmt: skip
+
+
+def errors(
+    *,
+    tool: Filter = None,
+    code: Filter = None,
+    outcome: Filter = None,
+    reason: Filter = None,
+    service: Filter = None,
+    environment: Filter = None,
+    since: Annotated[str | None, typer.Option(help="Received since, with a time zone.")] = None,
+    size: Size = 20,
+    url: Url = None,
+    as_json: AsJson = False,
+    as_csv: AsCsv = False,
+) -> None:
+    """List calls that were not ok, newest first.
+
+    Example: toolfault errors --tool book_meeting --code UNAVAILABLE
+    """
+    _refuse_both(as_json, as_csv)
+    found = client.page(
+        settings.read(url=url), "errors", tool=tool, code=code, outcome=outcome, reason=reason,
+        service=service, environment=environment, since=since, size=size,
+    )  # fmt: skip
+    _print(found, _ERRORS, _MORE_OF_ERRORS, as_json=as_json, as_csv=as_csv)
+
+
+def groups(
+    *,
+    tool: Filter = None,
+    code: Filter = None,
+    service: Filter = None,
+    status: Annotated[str | None, typer.Option(help="open, resolved or muted.")] = None,
+    size: Size = 20,
+    url: Url = None,
+    as_json: AsJson = False,
+    as_csv: AsCsv = False,
+) -> None:
+    """List groups of calls that failed in the same way, last seen first.
+
+    Example: toolfault groups --status open
+    """
+    _refuse_both(as_json, as_csv)
+    found = client.page(
+        settings.read(url=url), "groups", tool=tool, code=code, service=service, status=status, size=size
+    )  # fmt: skip
+    _print(found, _GROUPS, _MORE_OF_GROUPS, as_json=as_json, as_csv=as_csv)
+
+
+def _refuse_both(as_json: bool, as_csv: bool) -> None:
+    if as_json and as_csv:
+        raise typer.BadParameter("--json and --csv exclude each other.")
+
+
+def _print(
+    found: dict[str, Any],
+    shown: tuple[str, ...],
+    more: tuple[str, ...],
+    *,
+    as_json: bool,
+    as_csv: bool,
+) -> None:
+    """A list as a table of its main columns, as CSV of all, or as the API's own JSON."""
+    if as_json:
+        typer.echo(json.dumps(found, indent=2))
+    elif as_csv:
+        typer.echo(tables.as_csv(found["items"], *shown, *more), nl=False)
+    else:
+        Console().print(tables.table(found["items"], *shown))
