@@ -73,6 +73,10 @@ class _Announcer:
     def known(self, name: str) -> Tool | None:
         return self._tools.get(name)
 
+    def all(self) -> list[Tool]:
+        with self._lock:
+            return list(self._tools.values())
+
     def announce(self) -> None:
         """Emit what is due, if events go anywhere."""
         if not events.is_on():
@@ -107,6 +111,11 @@ def declare(tool: Tool) -> None:
 def known(name: str) -> Tool | None:
     """What has been declared of a tool."""
     return _announcer.known(name)
+
+
+def tools() -> list[Tool]:
+    """Every tool of this process."""
+    return _announcer.all()
 
 
 def announce(*, again: bool = False) -> None:
