@@ -18,6 +18,7 @@ import uvicorn
 from prometheus_client import CollectorRegistry
 
 from toolfault import ports, service_log
+from toolfault.connections import IDLE_SECONDS, TimedProtocol
 from toolfault.ingest import grpc as ingest_grpc
 from toolfault.ingest import http as ingest_http
 from toolfault.ingest.pipeline import Pipeline
@@ -207,6 +208,8 @@ class _Service:
         return _Web(
             uvicorn.Config(
                 app,
+                http=TimedProtocol,
+                timeout_keep_alive=IDLE_SECONDS,
                 lifespan=lifespan,
                 log_config=None,
                 access_log=False,

@@ -27,6 +27,7 @@ _log = logging.getLogger(__name__)
 _STATUS_DETAILS = "grpc-status-details-bin"
 _CODES = {code.value[0]: code for code in grpc.StatusCode}
 _IDENTITY, _GZIP = 1 << 0, 1 << 2
+_STREAMS = 32
 
 _Handler = Callable[[bytes, Any], Awaitable[bytes]]
 
@@ -37,6 +38,15 @@ def options(max_bytes: int = MAX_REQUEST_BYTES) -> list[tuple[str, int]]:
         ("grpc.max_receive_message_length", max_bytes),
         ("grpc.per_message_decompression", 0),
         ("grpc.compression_enabled_algorithms_bitset", _IDENTITY | _GZIP),
+        # More of one client wait on its side. grpc's own limit on calls (maximum_concurrent_rpcs)
+        # answers RESOURCE_EXHAUSTED without RetryInfo, on which a client throws its data away.
+        ("grpc.max_concurrent_streams", _STREAMS),
+        ("grpc.server_handshake_timeout_ms", 30_000),
+        ("grpc.keepalive_time_ms", 60_000),  # finds clients that went without a word
+        ("grpc.keepalive_timeout_ms", 20_000),
+        ("grpc.keepalive_permit_without_calls", 1),
+        ("grpc.http2.min_ping_interval_without_data_ms", 10_000),  # Collectors ping this often
+        ("grpc.max_connection_idle_ms", 300_000),
     ]
 
 

@@ -43,20 +43,27 @@ class _RefusedError(IngestError):
         self.http_status = http_status
 
 
+class _TooSlowError(_RefusedError):
+    """A body that does not come."""
+
+    def __init__(self, seconds: float) -> None:
+        super().__init__(408, f"the body did not arrive within {seconds:g} s")
+
+
 class _Incoming:
     """A body while it comes."""
 
     def __init__(self, receive: Receive) -> None:
         self._receive = receive
-        self._ended = False
+        self.ended = False
 
     async def chunks(self) -> AsyncIterator[bytes]:
         """What has not been read yet."""
-        while not self._ended:
+        while not self.ended:
             message = await self._receive()
             if message["type"] == "http.disconnect":
                 raise ClientDisconnect
-            self._ended = not message.get("more_body", False)
+            self.ended = not message.get("more_body", False)
             yield message.get("body", b"")
 
     async def drain(self) -> None:
@@ -111,8 +118,11 @@ async def _answered(
     except ClientDisconnect:
         raise
     except IngestError as error:
-        await incoming.drain()
+        if not isinstance(error, _TooSlowError):
+            await incoming.drain()
         answer = _failure(error, is_json=is_json)
+        if not incoming.ended:
+            answer.headers["connection"] = "close"
     except Exception:  # noqa: BLE001 - outermost: a bug of ours is told as retryable, not as a lost batch
         _log.exception("a request could not be handled")
         answer = _failure(RetryableError("internal error", 5), is_json=is_json, status=503)
@@ -175,7 +185,7 @@ async def _read(
                 admission.grow(len(chunk))
                 chunks.append(chunk)
     except TimeoutError:
-        raise _RefusedError(408, f"the body did not arrive within {_BODY_SECONDS:g} s") from None
+        raise _TooSlowError(_BODY_SECONDS) from None
     return chunks[0] if len(chunks) == 1 else b"".join(chunks)
 
 
