@@ -16,24 +16,29 @@ from tests.dashboards.grafana import Grafana
 from tests.end_to_end.harness import environment, running
 
 from toolfault import ports, settings
+from toolfault.alerts.places import expression
 from toolfault.alerts.rules import files
-from toolfault.alerts.spec import Alerts, Baseline, Links, Spec, Windows
+from toolfault.alerts.spec import Alerts, Baseline, Links, Spec, Windows, alert_name
+from toolfault.dashboards.on_call import DRAWN
 from toolfault.store import schema
 
-ROUNDS = 10
+#: Alerts that fire as soon as their condition is met.
+AT_ONCE = (
+    "internal_error_spike",
+    "internal_errors_elevated",
+    "credential_rejected",
+    "permission_denied",
+)
+INTERNAL = 'toolfault_tool_calls_total{tool="book_slot",outcome="failed",code="INTERNAL"}'
+INTERNAL_EACH_ROUND = 14
+_MOST_ROUNDS = 60
 _READY_WITHIN = 30  # s
 
 
 def quick(web):
     """The shipped alerts, evaluated every second and without waiting: a test has no five minutes."""
     shipped = Alerts()
-    names = (
-        "internal_error_spike",
-        "internal_errors_elevated",
-        "credential_rejected",
-        "permission_denied",
-    )
-    alerts = {name: replace(getattr(shipped, name), wait="0s") for name in names}
+    alerts = {name: replace(getattr(shipped, name), wait="0s") for name in AT_ONCE}
     return Spec(
         windows=Windows(evaluation="1s", evaluation_long="1s"),
         baseline=Baseline(bucket="3s"),
@@ -53,8 +58,11 @@ def world(postgres, tmp_path_factory):
     with running(TOOLFAULT_DATABASE_URL=url) as service:
         spec = quick(service["web"])
         with Prometheus(tmp_path_factory.mktemp("prometheus"), service["web"], spec) as address:
-            play(service)
-            grafana = Grafana(address, url, spec, began)
+            watch = Watch(address, spec)
+            rounds = play(service, watch)
+            watch.wait_for(f"sum({INTERNAL}) == {INTERNAL_EACH_ROUND * rounds}")
+            watch.wait_for("count(up == 1) == 2")
+            grafana = Grafana(address, url, spec, began, rounds=rounds)
             yield grafana
             grafana.close()
 
@@ -111,8 +119,8 @@ def _is_ready(address):
         return False
 
 
-def play(service):
-    """The demo's agent, and beside it rounds of traffic."""
+def play(service, watch):
+    """The demo's agent, and beside it rounds of traffic until every drawn alert's condition is met: how many."""
     with ThreadPoolExecutor(1) as pool, httpx.Client() as client:
         agent = pool.submit(
             subprocess.run,
@@ -125,22 +133,49 @@ def play(service):
             check=True,
             capture_output=True,
         )
-        _send(client, service, traffic.once(traffic.now()))
+        send(client, service, traffic.once(traffic.now()))
         told = client.post(
             f"{service['web']}/api/v1/alerts",
             content=traffic.alert(datetime.now(UTC).isoformat()),
             headers={"Content-Type": "application/json"},
         )
         assert told.is_success, told.text
-        for _ in range(ROUNDS):
+        rounds = 0
+        while not (agent.done() and watch.has_seen_all()):
             begun = time.monotonic()
-            _send(client, service, traffic.each_round(traffic.now()))
+            send(client, service, traffic.each_round(traffic.now()))
             time.sleep(max(0, begun + 1 - time.monotonic()))
+            rounds += 1
+            assert rounds < _MOST_ROUNDS
         agent.result()
-        time.sleep(2.5)  # the last rounds are scraped and evaluated
+        return rounds
 
 
-def _send(client, service, requests):
+class Watch:
+    """What Prometheus must have seen before anything is asked of it."""
+
+    def __init__(self, address, spec):
+        self._address = address
+        self._conditions = [expression(spec, drawn.key) for drawn in DRAWN]
+        self._firing = [
+            f'ALERTS{{alertstate="firing",alertname="{alert_name(name)}"}}' for name in AT_ONCE
+        ]
+
+    def has_seen_all(self):
+        return all(map(self._has, [*self._conditions, *self._firing]))
+
+    def wait_for(self, expr):
+        deadline = time.monotonic() + _READY_WITHIN
+        while not self._has(expr):
+            assert time.monotonic() < deadline, expr
+            time.sleep(0.2)
+
+    def _has(self, expr):
+        asked = httpx.post(f"{self._address}/api/v1/query", data={"query": expr}).json()
+        return bool(asked["data"]["result"])
+
+
+def send(client, service, requests):
     for signal, request in requests:
         answer = client.post(
             f"{service['http']}/v1/{signal}",

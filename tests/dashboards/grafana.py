@@ -15,13 +15,13 @@ from toolfault.dashboards.grafana import to_json
 class Grafana:
     """The pages of a specification over one Prometheus and one PostgreSQL, read with the role for it."""
 
-    def __init__(self, prometheus, database_url, spec, began, step=1):
+    def __init__(self, prometheus, database_url, spec, began, *, step=1, rounds=0):
         self._prometheus = prometheus
         self._http = httpx.Client(timeout=30)
         self._rows = psycopg.connect(
             f"{database_url}?options=-crole%3Dtoolfault_read", row_factory=dict_row, autocommit=True
         )
-        self.spec, self.began, self.step = spec, began, step
+        self.spec, self.began, self.step, self.rounds = spec, began, step, rounds
         self.until = datetime.now(UTC).timestamp()
         self.specified = {one.key: one for one in dashboards(spec)}
         self.pages = {key: to_json(one) for key, one in self.specified.items()}

@@ -13,7 +13,7 @@ from pathlib import Path
 import httpx
 import psycopg
 from tests.dashboards import traffic
-from tests.dashboards.conftest import Prometheus, _send, quick
+from tests.dashboards.conftest import Prometheus, quick, send
 from tests.dashboards.grafana import Grafana
 from tests.end_to_end.harness import running
 from tests.ingest import otlp
@@ -55,7 +55,7 @@ def play(service, minutes):
     """One round a second; the bug comes at 30 % of the time, the rejected credential at 50 %."""
     dice = random.Random(4711)  # noqa: S311 - the same day every time
     begun = time.monotonic()
-    told = set()
+    declared, alerted = set(), False
     with httpx.Client() as client:
         while (gone := (time.monotonic() - begun) / (60 * minutes)) < 1:
             now = time.time_ns()
@@ -63,9 +63,9 @@ def play(service, minutes):
             versions = {name: version for name, (_, version) in PLACES.items()} | (
                 {"booking": "2.1.0"} if broken else {}
             )
-            for name, version in set(versions.items()) - told:
-                _send(client, service, _declared(name, version, now))
-            told |= set(versions.items())
+            for name, version in set(versions.items()) - declared:
+                send(client, service, _declared(name, version, now))
+            declared |= set(versions.items())
             for name, tool, rate, seconds in TOOLS:
                 calls = [
                     _call(dice, tool, now, seconds, bug=broken and (name, tool) == ("booking", "book_slot"),
@@ -73,16 +73,15 @@ def play(service, minutes):
                     for _ in range(dice.randint(rate - rate // 2, rate + rate // 2))
                 ]  # fmt: skip
                 request = otlp.traces(*calls, resource=_resource(name, versions[name]))
-                _send(client, service, [("traces", request)])
-            if dice.random() < 0.03 + 0.9 * denied:
-                event = traffic._event(c.BUDGET_EXHAUSTED, {c.TOOL_NAME: "create_invoice"}, now)
-                _send(
-                    client,
-                    service,
-                    [("logs", otlp.logs(event, resource=_resource("billing", "5.3.1")))],
-                )
-            if broken and "alert" not in told:
-                told.add("alert")
+                send(client, service, [("traces", request)])
+            exhausted = [
+                traffic.event(c.BUDGET_EXHAUSTED, {c.TOOL_NAME: "create_invoice"}, now)
+                for _ in range(2 if denied else dice.random() < 0.03)
+            ]
+            billing = _resource("billing", "5.3.1")
+            send(client, service, [("logs", otlp.logs(*exhausted, resource=billing))])
+            if broken and not alerted:
+                alerted = True
                 client.post(
                     f"{service['web']}/api/v1/alerts",
                     content=traffic.alert(datetime.now(UTC).isoformat()),
@@ -101,7 +100,7 @@ def _resource(name, version):
 
 def _declared(name, version, now):
     events = [
-        traffic._event(c.TOOL_DECLARED, {c.TOOL_NAME: tool, c.WRITES: True}, now)
+        traffic.event(c.TOOL_DECLARED, {c.TOOL_NAME: tool, c.WRITES: True}, now)
         for owner, tool, *_ in TOOLS
         if owner == name
     ]
@@ -121,7 +120,7 @@ def _call(dice, tool, now, seconds, *, bug, denied):
     if denied and dice.random() < 0.8:
         how = DENIED
     took = 2.0 if how[0] == "timed_out" else seconds * dice.lognormvariate(0, 0.4)
-    return traffic._call(tool, now, how, took)
+    return traffic.call(tool, now, how, took)
 
 
 @contextmanager

@@ -4,13 +4,14 @@ the panel needs, for everything and for one tool."""
 import re
 
 import pytest
-from tests.dashboards.conftest import ROUNDS
 
 from toolfault import conventions as names
 from toolfault.dashboards import statements
 
 ONE = {"environment": "production", "service": "booking", "tool": "book_slot"}
 PAGES = tuple(names.DASHBOARDS)
+#: The world is half a minute in the making, more on a busy machine.
+pytestmark = pytest.mark.timeout(300)
 
 
 @pytest.fixture(params=["all", "one"])
@@ -49,7 +50,7 @@ def series_with_names(panel, found):
 def buckets(panel, found):
     [series] = found
     last = sorted((float(metric["le"]), points[-1][1]) for metric, points in series)
-    counts = [amount for _, amount in last]
+    counts = [round(amount, 6) for _, amount in last]
     assert counts == sorted(counts)
     assert max(max(value for _, value in points) for _, points in series) > 0
 
@@ -94,18 +95,18 @@ def test_annotations_have_data(world, key):
 def test_numbers_are_those_of_what_was_sent(world):
     """Of each round: 14 INTERNAL and 1 timed out with unknown effect; the demo adds none of this tool."""
     values = world.values(world.pages["tool"], ONE)
-    assert world.rows(statements.COUNT_OF_UNKNOWN_EFFECTS, values) == [{"calls": 15 * ROUNDS}]
+    assert world.rows(statements.COUNT_OF_UNKNOWN_EFFECTS, values) == [{"calls": 15 * world.rounds}]
     reasons = {
         row["reason"]: (row["calls"], row["effect"])
         for row in world.rows(statements.REASONS, values)
     }
     assert reasons == {
-        "token_expired": (22 * ROUNDS, "none"),
-        "unmapped_failure": (14 * ROUNDS, "unknown"),
-        "timed_out": (ROUNDS, "unknown"),
-        "slot_taken": (ROUNDS, "none"),
-        "needs_approval": (ROUNDS, "none"),
-        "date_not_iso": (ROUNDS, "none"),
+        "token_expired": (22 * world.rounds, "none"),
+        "unmapped_failure": (14 * world.rounds, "unknown"),
+        "timed_out": (world.rounds, "unknown"),
+        "slot_taken": (world.rounds, "none"),
+        "needs_approval": (world.rounds, "none"),
+        "date_not_iso": (world.rounds, "none"),
     }
     answers = world.rows(statements.ANSWERS_BY_REASON, values)
     assert {(row["outcome"], row["reason"]) for row in answers} == {
@@ -115,7 +116,7 @@ def test_numbers_are_those_of_what_was_sent(world):
     assert [row["version"] for row in world.rows(statements.VERSIONS, values)] == ["2.1.0"]
 
 
-def test_a_quarter_of_the_first_screen_is_red_where_things_are_wrong_and_says_where(world):
+def test_the_overview_says_that_something_is_wrong_and_where(world):
     page = world.pages["overview"]
     values = world.values(page)
     panels = {panel["title"]: panel for panel in page["panels"]}

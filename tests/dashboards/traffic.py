@@ -43,12 +43,12 @@ def once(now):
     """What is said before the first round: declarations, and what services say of themselves."""
     for resource, tool, _ in TOOLS:
         declared = {c.TOOL_NAME: tool, c.WRITES: True, c.IDEMPOTENT: False}
-        yield "logs", otlp.logs(_event(c.TOOL_DECLARED, declared, now), resource=resource)
+        yield "logs", otlp.logs(event(c.TOOL_DECLARED, declared, now), resource=resource)
     dropped = {c.COUNT: 1}
     events = [
-        _event(c.TELEMETRY_DROPPED, dropped, now),
-        _event(c.UNREGISTERED_TOOL, {c.TOOL_NAME: "no_such_tool"}, now),
-        _event("toolfault.something_else", {}, now),
+        event(c.TELEMETRY_DROPPED, dropped, now),
+        event(c.UNREGISTERED_TOOL, {c.TOOL_NAME: "no_such_tool"}, now),
+        event("toolfault.something_else", {}, now),
     ]
     yield "logs", otlp.logs(*events, resource=BOOKING)
     yield "traces", otlp.traces(_span("GET /", now, {}), resource=BOOKING)
@@ -57,16 +57,16 @@ def once(now):
 def each_round(now):
     """One round: calls, exhausted budgets, a late call, a drop."""
     for resource, tool, mix in TOOLS:
-        calls = [_call(tool, now, how) for *how, amount in mix for _ in range(amount)]
+        calls = [call(tool, now, how) for *how, amount in mix for _ in range(amount)]
         yield "traces", otlp.traces(*calls, resource=resource)
     an_hour_ago = now - 3_600_000_000_000
-    yield "traces", otlp.traces(_call("book_slot", an_hour_ago, TROUBLE[0][:4]), resource=BOOKING)
-    exhausted = [_event(c.BUDGET_EXHAUSTED, {c.TOOL_NAME: "book_slot"}, now) for _ in range(15)]
-    dropped = _event(c.TELEMETRY_DROPPED, {c.COUNT: 5}, now)
+    yield "traces", otlp.traces(call("book_slot", an_hour_ago, TROUBLE[0][:4]), resource=BOOKING)
+    exhausted = [event(c.BUDGET_EXHAUSTED, {c.TOOL_NAME: "book_slot"}, now) for _ in range(15)]
+    dropped = event(c.TELEMETRY_DROPPED, {c.COUNT: 5}, now)
     yield "logs", otlp.logs(*exhausted, dropped, resource=BOOKING)
 
 
-def _call(tool, now, how, seconds=0.05):
+def call(tool, now, how, seconds=0.05):
     outcome, code, reason, effect = how
     attempts = 2 if outcome == "timed_out" else 1
     record = {
@@ -97,7 +97,7 @@ def _span(name, now, attributes):
     return otlp.span(name, attributes, **ids, **times)
 
 
-def _event(name, attributes, now):
+def event(name, attributes, now):
     number = next(_numbers)
     return otlp.log(
         name, attributes, time_unix_nano=now + number, span_id=number.to_bytes(8, "big")

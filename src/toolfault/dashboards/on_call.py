@@ -115,7 +115,7 @@ def _changes(spec: Spec) -> Panel:
         queries=(Sql(statements.WHAT_CHANGED),),
         columns=(
             Column(name="at", title="At", unit=TIME, width=120),
-            Column(name="what", title="What", width=140),
+            Column(name="what", title="What", width=140, colours={"version started": PLAIN}),
             Column(name="service", title="Service", width=140),
             Column(name="tool", title="Tool", width=140),
             Column(name="detail", title="Detail"),
