@@ -20,7 +20,6 @@ from toolfault.hooks.base import never_raises
 from toolfault.hooks.langgraph import ToolfaultHandler
 from toolfault.hooks.langgraph_runs import RUNS
 from toolfault.hooks.langgraph_wrapper import Execute, ExecuteAsync, Result, Wrapper, root_of
-from toolfault.hooks.told import annotated
 
 __all__ = ["ToolfaultMiddleware"]
 
@@ -79,8 +78,7 @@ class ToolfaultMiddleware(AgentMiddleware[Any, Any]):
     @never_raises
     def _read(self, request: ModelRequest[Any]) -> None:
         calls = self._handler.calls
-        tools = (tool for tool in request.tools if isinstance(tool, BaseTool))
-        calls.observer.declare(annotated(tool.name, tool.metadata) for tool in tools)
+        calls.declare(tool for tool in request.tools if isinstance(tool, BaseTool))
         root = root_of(get_config())
         RUNS.watch(root, calls.run_ended)
         calls.read(root, request.messages)

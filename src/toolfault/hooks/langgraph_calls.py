@@ -8,6 +8,7 @@ in one `Seam`, found through the context.
 from __future__ import annotations
 
 from collections import OrderedDict
+from collections.abc import Iterable
 from types import TracebackType
 from typing import Any
 from uuid import UUID
@@ -23,7 +24,7 @@ from toolfault.hooks import langgraph_messages as messages
 from toolfault.hooks.base import Observer, keep, never_raises
 from toolfault.hooks.langgraph_runs import RUNS, Root, openinference_span
 from toolfault.hooks.langgraph_seam import SEAM, Failures, Seam
-from toolfault.hooks.told import field_of
+from toolfault.hooks.told import annotated, field_of
 from toolfault.taxonomy import Code
 from toolfault.telemetry import current
 
@@ -52,6 +53,14 @@ class ToolCalls:
         self._running: OrderedDict[UUID, Seam] = OrderedDict()
         self._waiting: OrderedDict[UUID, dict[str | None, Seam]] = OrderedDict()
         self._budgets: OrderedDict[str, Failures] = OrderedDict()
+        self._declared: set[str] = set()
+
+    def declare(self, tools: Iterable[Any]) -> None:
+        """Announce tools of LangChain; told with every call, so that most are known."""
+        new = [tool for tool in tools if tool.name not in self._declared]
+        if new:
+            self._declared.update(tool.name for tool in new)
+            self.observer.declare(annotated(tool.name, tool.metadata) for tool in new)
 
     def open(
         self,

@@ -23,7 +23,6 @@ from toolfault.hooks.base import keep, never_raises
 from toolfault.hooks.langgraph_calls import ToolCalls
 from toolfault.hooks.langgraph_runs import RUNS, Root
 from toolfault.hooks.langgraph_seam import SEAM, Seam
-from toolfault.hooks.told import annotated
 
 _log = logging.getLogger(__name__)
 
@@ -112,9 +111,7 @@ class Wrapper:
         if around is not None and around.calls is calls:
             return None  # repeated inside of ours
         self._ask_for_order(root_of(config), call_id)
-        calls.observer.declare(
-            annotated(tool.name, tool.metadata) for tool in request.runtime.tools
-        )
+        calls.declare(request.runtime.tools)
         seam = calls.open(
             request.tool_call["name"],
             call_id,

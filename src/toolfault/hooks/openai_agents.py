@@ -29,7 +29,8 @@ from agents.tool_context import ToolContext
 from toolfault.envelope import Envelope
 from toolfault.errors import ToolNotFoundError, ToolNotPermittedError
 from toolfault.hooks.base import never_raises
-from toolfault.hooks.openai_agents_calls import SEAM, ToolCalls, trace_id
+from toolfault.hooks.openai_agents_calls import SEAM, ToolCalls
+from toolfault.hooks.openai_agents_told import trace_id
 from toolfault.hooks.patch import after_init, with_arguments
 from toolfault.telemetry.declared import Tool
 

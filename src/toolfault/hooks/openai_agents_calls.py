@@ -16,13 +16,11 @@ from typing import Any
 
 from agents import FunctionTool
 from agents.exceptions import (
-    ModelBehaviorError,
     ToolInputGuardrailTripwireTriggered,
     ToolOutputGuardrailTripwireTriggered,
     ToolTimeoutError,
     UserError,
 )
-from agents.tool import default_tool_error_function, default_tool_timeout_error_message
 from agents.tool_context import ToolContext
 from agents.tracing import get_current_span, get_current_trace
 
@@ -37,14 +35,20 @@ from toolfault.errors import (
     ToolTimedOutError,
 )
 from toolfault.hooks.base import Observer, keep, never_raises
-from toolfault.hooks.returned import in_text, returned_error
+from toolfault.hooks.openai_agents_told import (
+    answered_last,
+    arguments_rejected,
+    error_told,
+    id_of,
+    names_of,
+    place_of,
+    trace_id,
+)
+from toolfault.hooks.returned import in_text
 from toolfault.joined import JoinedCall
 from toolfault.run import Run
 from toolfault.taxonomy import Outcome
 from toolfault.telemetry.declared import Tool
-
-#: How the SDK tells of arguments that do not match; the type is that of every bad answer.
-INVALID_ARGUMENTS = "Invalid JSON input for tool "
 
 RULES = ToolErrorMap(
     {ToolOutputGuardrailTripwireTriggered: lambda tool, _: ToolResultError(tool)}
@@ -121,7 +125,7 @@ class ToolCalls:
     def of(self, context: Any) -> Seam | None:
         """The call that this context belongs to."""
         seam = SEAM.get()
-        if seam is None or seam.calls is not self or seam.call.call_id != _call_id(context):
+        if seam is None or seam.calls is not self or seam.call.call_id != id_of(context):
             return None
         return seam
 
@@ -144,7 +148,7 @@ class ToolCalls:
         """The tool raised; the SDK will tell the model what this returns, if it is something."""
         if (seam := self.of(context)) is None:
             return None
-        if _arguments_rejected(error):
+        if arguments_rejected(error):
             return self.turned_away(seam, ToolArgumentValidationError(seam.call.tool.name))
         seam.wait = self.observer.wait(seam.call, error)
         if seam.wait is None:
@@ -157,7 +161,7 @@ class ToolCalls:
         if (seam := self.of(context)) is None or seam.closed:
             return
         if seam.call.outcome in (None, Outcome.CANCELLED):
-            error = _error_told(tool, result, repeated=bool(seam.call.attempts))
+            error = error_told(tool, result, repeated=bool(seam.call.attempts))
             if error is not None:
                 self._failed(seam, error)
             elif seam.call.outcome is None:
@@ -181,7 +185,7 @@ class ToolCalls:
             seam.call.leave()  # it waits for an approval, or a guardrail has answered: see `read`
         elif isinstance(error, ToolInputGuardrailTripwireTriggered):
             self.turned_away(seam, ToolNotPermittedError(seam.call.tool.name))
-        elif _arguments_rejected(error):
+        elif arguments_rejected(error):
             self.turned_away(seam, ToolArgumentValidationError(seam.call.tool.name))
         else:
             self._failed(seam, error)
@@ -232,8 +236,8 @@ class ToolCalls:
     @never_raises
     def read(self, context: Any, items: Iterable[Any]) -> None:
         """What the model reads next tells of calls that a person or a guardrail has refused."""
-        place, names = place_of(context), _names(items)
-        for call_id in _answered_last(items):
+        place, names = place_of(context), names_of(items)
+        for call_id in answered_last(items):
             seam = self._open.get((place, call_id))
             name = names.get(call_id, "")
             if name and context.is_tool_approved(name, call_id) is False:
@@ -289,60 +293,3 @@ class Repeating:
             return result
         self._calls.returned(context, self._tool, result, close=False)
         return result if seam.answer is None else json.dumps(seam.answer, default=str)
-
-
-def trace_id() -> str | None:
-    """The run, as the SDK's tracing names it; None where that is off."""
-    trace = get_current_trace()
-    return trace.trace_id if trace is not None and trace.trace_id != "no-op" else None
-
-
-def place_of(context: Any) -> str:
-    """Where the ids of calls are unique."""
-    return trace_id() or str(id(context.usage))
-
-
-def _call_id(context: Any) -> str | None:
-    return getattr(context, "tool_call_id", None)
-
-
-def _arguments_rejected(error: BaseException) -> bool:
-    return isinstance(error, ModelBehaviorError) and str(error).startswith(INVALID_ARGUMENTS)
-
-
-def _error_told(tool: Any, result: Any, *, repeated: bool) -> ToolError | None:
-    """The error of an answer that is only words.
-
-    Args:
-        tool: the tool.
-        result: the answer.
-        repeated: what the SDK's span tells is of an earlier attempt.
-    """
-    name, limit = tool.name, getattr(tool, "timeout_seconds", None)
-    if limit is not None and result == default_tool_timeout_error_message(
-        tool_name=name, timeout_seconds=limit
-    ):
-        return ToolTimedOutError(name)
-    span = get_current_span()
-    failed = span is not None and span.error is not None and not repeated
-    if failed or result == default_tool_error_function(None, Exception()):  # type: ignore[arg-type]
-        return returned_error(name)
-    return None
-
-
-def _names(items: Iterable[Any]) -> dict[str, str]:
-    return {
-        item["call_id"]: item.get("name", "")
-        for item in items
-        if isinstance(item, dict) and item.get("type") == "function_call"
-    }
-
-
-def _answered_last(items: Iterable[Any]) -> list[str]:
-    """Ids of the calls that the model now gets the answers to."""
-    answered: list[str] = []
-    for item in reversed(list(items)):
-        if not isinstance(item, dict) or item.get("type") != "function_call_output":
-            break
-        answered.append(item["call_id"])
-    return answered[::-1]

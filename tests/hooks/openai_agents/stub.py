@@ -78,6 +78,12 @@ async def own_timeout(x: int) -> str:
 
 
 @function_tool
+async def gives_up(x: int) -> str:
+    """Is cancelled from inside."""
+    raise asyncio.CancelledError
+
+
+@function_tool
 def error_dict(x: int) -> dict:
     """Returns an error."""
     return {"error": SECRET}
@@ -153,7 +159,7 @@ def unfit_raises(x: int) -> str:
 
 TOOLS = [
     ok, aok, boom, boom_raises, boom_told, refused_connection, slow, slow_raises, own_timeout,
-    error_dict, generic, declines, book, slow_book, pay, barred, barred_raises, unfit_raises,
+    error_dict, generic, gives_up, declines, book, slow_book, pay, barred, barred_raises, unfit_raises,
 ]  # fmt: skip
 
 

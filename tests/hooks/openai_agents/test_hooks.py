@@ -71,6 +71,7 @@ def in_a_thread(run_sync, agent, said, options):
         ("slow_book", {"x": 1}, ("timed_out", "UNAVAILABLE", "timed_out", 1, "unknown")),
         ("own_timeout", {"x": 1}, ("timed_out", "UNAVAILABLE", "timed_out", 1, "unknown")),
         ("error_dict", {"x": 1}, ("failed", "INTERNAL", "returned_error", 1, "unknown")),
+        ("gives_up", {"x": 1}, ("failed", "INTERNAL", "returned_error", 1, "unknown")),
         ("generic", {"x": 1}, ("failed", "INTERNAL", "generic_error", 1, "unknown")),
         ("ok", {"x": "abc"}, ("invalid", "INVALID_ARGUMENT", "invalid_arguments", 0, "none")),
         ("ok", "{not json", ("invalid", "INVALID_ARGUMENT", "invalid_arguments", 0, "none")),
