@@ -27,7 +27,8 @@ help:
 demo: .venv/.installed
 	@$(BIN)/toolfault demo
 
-test: lint test-hooks node_modules/.package-lock.json alerting-tools browser
+test: lint node_modules/.package-lock.json alerting-tools browser
+	@$(MAKE) --no-print-directory -j2 test-hooks
 	$(BIN)/python -m pytest -n 2 --dist loadfile -m "not mutation"
 
 mutate: .venv/.installed alerting-tools
