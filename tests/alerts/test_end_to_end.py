@@ -112,7 +112,7 @@ def _agent(service, way, conversations):
     ) as process:
         assert process.stdout.readline() == "ready\n"
         _until(lambda: f'service="breaks-{way}"' in _totals(service))
-        time.sleep(2)  # scraped once a second
+        time.sleep(4)  # scraped every two seconds
         out, _ = process.communicate("break\n")
     assert process.returncode == 0
     yield json.loads(out)

@@ -11,11 +11,13 @@ import sys
 import tempfile
 import time
 from contextlib import contextmanager
+from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, cast
 
 from rich.console import Console
 
 from toolfault import client, settings
+from toolfault.demo import monitoring
 from toolfault.demo.summary import Summary
 from toolfault.settings import StartError
 
@@ -26,6 +28,7 @@ if TYPE_CHECKING:
 
 _ARRIVES_WITHIN = 30.0  # s; the SDK exports once more when the agent ends
 _STOPS_WITHIN = 30.0  # s
+_FIRES_WITHIN = 60.0  # s
 _SHOWN = ("reference", "tool", "outcome", "code", "attempts", "effect")
 
 
@@ -40,6 +43,7 @@ def play(*, once: bool, as_json: bool) -> None:
     with (
         tempfile.TemporaryDirectory(prefix="toolfault-demo-") as data,
         _service(data, once=once) as up,
+        _monitored(up[1]["web"], once=once) as is_monitored,
     ):
         service, addresses = up
         asked = settings.read({}, url=addresses["web"])
@@ -50,6 +54,7 @@ def play(*, once: bool, as_json: bool) -> None:
             print(json.dumps({"references": found, "web": addresses["web"]}), flush=True)  # noqa: T201
         summary.closing(addresses["web"], found, stays=not once)
         if not once:
+            summary.alerted(_fired(asked, found) if is_monitored else None, heard=is_monitored)
             _wait(service)
 
 
@@ -71,6 +76,31 @@ def _service(data: str, *, once: bool) -> Iterator[tuple[subprocess.Popen[str], 
         finally:
             service.terminate()
             service.wait(_STOPS_WITHIN)
+
+
+@contextmanager
+def _monitored(web: str, *, once: bool) -> Iterator[bool]:
+    """Prometheus and Alertmanager beside a demo that stays, where they are installed."""
+    if once or not monitoring.is_installed():
+        yield False
+        return
+    with (
+        tempfile.TemporaryDirectory(prefix="toolfault-demo-monitoring-") as folder,
+        monitoring.start_monitoring(Path(folder), web),
+    ):
+        yield True
+
+
+def _fired(asked: Settings, found: list[dict[str, Any]]) -> dict[str, Any] | None:
+    """The incident on the card of the tool that crashed, as soon as its alert has fired."""
+    crash = next(call for call in found if call["code"] == "INTERNAL")["reference"]
+    deadline = time.monotonic() + _FIRES_WITHIN
+    while time.monotonic() < deadline:
+        for match in client.look_up(asked, crash)["matches"]:
+            if incident := match.get("incident"):
+                return dict(incident)
+        time.sleep(0.5)
+    return None
 
 
 def _is_taken(port: int) -> bool:

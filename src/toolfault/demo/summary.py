@@ -65,6 +65,19 @@ class Summary:
                 highlight=False,
             )
 
+    def alerted(self, incident: dict[str, Any] | None, *, heard: bool) -> None:
+        """What on-call was told meanwhile."""
+        if incident is not None:
+            told = f"Alert {incident['name']}: {incident['summary']}\nIt is on the card and ends by itself."
+        elif heard:
+            told = "No alert fired within a minute."
+        else:
+            told = (
+                "With Prometheus and Alertmanager an alert would fire now:\n"
+                "  sudo apt-get install prometheus prometheus-alertmanager"
+            )
+        self._console.print(told, soft_wrap=True, highlight=False)
+
 
 def _cells(said: dict[str, Any]) -> list[Text]:
     error = said["envelope"].get("error", {})
