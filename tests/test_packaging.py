@@ -70,6 +70,13 @@ def test_the_wheel_holds_every_migration_and_all_data_files(wheel):
         assert data <= {Path(name).name for name in names if f"web/{folder}/" in name}
 
 
+def test_pytest_finds_the_contract_kit_by_itself(wheel):
+    archive = zipfile.ZipFile(wheel)
+    (points,) = [name for name in archive.namelist() if name.endswith("entry_points.txt")]
+    plugin = "[pytest11]\ntoolfault.pytest_plugin = toolfault.pytest_plugin\n"
+    assert plugin in archive.read(points).decode()
+
+
 def test_the_base_install_is_the_opentelemetry_api_and_says_which_extra_is_missing(
     install, tmp_path
 ):
