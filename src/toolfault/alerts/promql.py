@@ -54,14 +54,14 @@ def rise(spec: Spec, series: str, window: str) -> str:
 
     `increase()` cannot see the first value of a series. A series that a scrape which succeeded just
     before the window did not hold was 0 then, so all it shows came within the window. Where no such
-    scrape is known (a new replica, a gap, a Prometheus just started) nothing is concluded.
+    scrape is known (a new replica, a gap, a Prometheus just started) nothing is concluded. What did not rise is left out first: that is nearly all.
     """
     before = f"[{spec.windows.born}] offset {window}"
     return (
-        f"(\n  {series}\n"
+        f"(\n  {series} > 0\n"
         f"  unless max_over_time({series}{before})\n"
         f"  and on (job, instance) max_over_time(up{before}) == 1\n)\n"
-        f"or\nincrease({series}[{window}])"
+        f"or\nincrease({series}[{window}]) > 0"
     )
 
 
