@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import time
 from datetime import date
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, cast
 
-from sqlalchemy import create_engine
+import psycopg
+from sqlalchemy import create_engine, event
+from sqlalchemy.exc import DisconnectionError
 
 from toolfault.store.models import UNDATED
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
 
-    import psycopg
     from sqlalchemy import Connection, Engine
 
 #: Services a token may see; None is all of them.
@@ -22,24 +24,46 @@ UNDATED_DAY: date = UNDATED.date()
 #: Days a reference stays findable.
 REFERENCE_DAYS = 400
 _STATEMENT_TIMEOUT_MS = 10_000
+#: A connection that rested for longer is asked whether it still answers before it is used.
+_FRESH_SECONDS = 1.0
 
 Row = TypeVar("Row", bound=NamedTuple)
 
 
 def open_engine(url: str, *, connections: int = 8) -> Engine:
     """An engine for reading: each statement is its own transaction, none runs for long."""
-    return create_engine(
+    engine = create_engine(
         url.replace("postgresql://", "postgresql+psycopg://", 1),
         isolation_level="AUTOCOMMIT",  # saves two round trips a look-up; no statement needs another's snapshot
         pool_size=connections,
         max_overflow=0,
         pool_timeout=5,
-        pool_pre_ping=True,
         connect_args={
             "connect_timeout": 5,
             "options": f"-c statement_timeout={_STATEMENT_TIMEOUT_MS} -c timezone=UTC",
         },
     )
+    event.listen(engine, "checkin", _rests)
+    event.listen(engine, "checkout", _still_answers)
+    return engine
+
+
+def _rests(_: Any, record: Any) -> None:
+    record.info["since"] = time.monotonic()
+
+
+def _still_answers(driver: psycopg.Connection[Any], record: Any, _: Any) -> None:
+    """Not at every use, as the engine's own check would: a look-up takes several connections.
+
+    Raises:
+        DisconnectionError: it does not; the engine opens another one.
+    """
+    rested = time.monotonic() - record.info.get("since", time.monotonic())
+    if driver.closed or rested > _FRESH_SECONDS:
+        try:
+            driver.execute("SELECT 1")
+        except psycopg.OperationalError:
+            raise DisconnectionError from None
 
 
 def statement(*parts: str) -> str:

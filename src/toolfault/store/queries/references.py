@@ -161,12 +161,14 @@ _STEPS = (
     "FROM tool_call_all WHERE conversation_id = %(conversation)s AND environment = %(environment)s AND",
     in_scope(),
 )
-_STEPS_BEFORE = statement(
+_AROUND_IT = statement(
+    "SELECT * FROM ((",
     *_STEPS,
     "AND started_at <= %(at)s AND started_at > %(since)s ORDER BY started_at DESC LIMIT %(most)s",
-)
-_STEPS_AFTER = statement(
-    *_STEPS, "AND started_at > %(at)s AND started_at < %(until)s ORDER BY started_at LIMIT %(most)s"
+    ") UNION ALL (",
+    *_STEPS,
+    "AND started_at > %(at)s AND started_at < %(until)s ORDER BY started_at LIMIT %(most)s",
+    ")) AS around ORDER BY started_at",
 )
 _LOGS = statement(
     "SELECT",
@@ -226,9 +228,8 @@ def conversation(conn: Connection, call: Call, scope: Scope = None, most: int = 
         "at": call.started_at,
         "most": most,
     }
-    before = fetch(conn, Step, _STEPS_BEFORE, since=call.started_at - _AROUND, **values)
-    after = fetch(conn, Step, _STEPS_AFTER, until=call.started_at + _AROUND, **values)
-    return [*reversed(before), *after]
+    since, until = call.started_at - _AROUND, call.started_at + _AROUND
+    return fetch(conn, Step, _AROUND_IT, since=since, until=until, **values)
 
 
 def logs(
