@@ -224,6 +224,16 @@ def test_a_statement_reads_a_bounded_number_of_rows_of_the_time_shown_and_of_wha
         assert "$__time" in statement
 
 
+def test_every_statement_is_sql_before_there_is_anything_to_choose(connection):
+    connection.execute("SET ROLE toolfault_read")
+    for name in (name for name in vars(statements) if name.isupper() and not name.startswith("_")):
+        text = re.sub(r"\$\{\w+:sqlstring\}", "", getattr(statements, name))
+        text = re.sub(r"\$__timeFilter\((\w+)\)", r"\1 > '2026-01-01'", text)
+        text = re.sub(r"\$__time(From|To)\(\)", "'2026-01-01'", text)
+        found = connection.execute(text).fetchall()
+        assert found in ([], [(0,)])
+
+
 def test_what_may_be_empty_says_why_and_what_must_not_be_is_the_larger_part_of_the_first_screen():
     for dashboard in dashboards(Spec()):
         for panel in dashboard.panels:

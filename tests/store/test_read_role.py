@@ -2,6 +2,7 @@
 
 import psycopg
 import pytest
+from alembic.script import ScriptDirectory
 from psycopg import errors
 
 from toolfault.store import schema
@@ -26,13 +27,13 @@ def reader(connection):
 
 @pytest.mark.parametrize("table", READABLE)
 def test_it_reads_what_dashboards_show(reader, table):
-    assert reader.execute(f"SELECT count(*) FROM {table}").fetchone() == (0,)
+    assert reader.execute(f"SELECT count(*) FROM {table}").fetchone() == (0,)  # noqa: S608
 
 
 @pytest.mark.parametrize("table", ["api_token", "lookup_audit", "log_record", "dead_letter"])
 def test_it_reads_neither_tokens_nor_look_ups_nor_exception_details(reader, table):
     with pytest.raises(errors.InsufficientPrivilege):
-        reader.execute(f"SELECT count(*) FROM {table}")
+        reader.execute(f"SELECT count(*) FROM {table}")  # noqa: S608
 
 
 def test_it_changes_nothing(reader):
@@ -47,8 +48,9 @@ def test_it_cannot_log_in_until_somebody_lets_it(connection):
     assert connection.execute(rights, ["toolfault_read"]).fetchone() == (False, False, False, False)
 
 
-def test_who_may_not_create_roles_still_gets_the_schema(postgres):
+def test_who_may_not_create_roles_still_gets_the_schema_and_is_told(postgres):
     """The role of this server's other databases is out of sight for as long as the test runs."""
+    role = ScriptDirectory.from_config(schema._config()).get_revision("0002")
     with psycopg.connect(postgres, autocommit=True) as admin:
         known = admin.execute("SELECT 1 FROM pg_roles WHERE rolname = 'toolfault_read'").fetchone()
         if known:
@@ -59,6 +61,11 @@ def test_who_may_not_create_roles_still_gets_the_schema(postgres):
             url = f"{postgres.rpartition('/')[0]}/owned_by_plain?options=-crole%3Dplain"
             schema.upgrade(url)
             schema.require_current(url)
+            with psycopg.connect(url) as conn:
+                told = []
+                conn.add_notice_handler(lambda notice: told.append(notice.message_primary))
+                conn.execute(role.module._ROLE)
+            assert "toolfault_read, which dashboards read with, was not made" in told[0]
             made = "SELECT count(*) FROM pg_roles WHERE rolname = 'toolfault_read'"
             assert admin.execute(made).fetchone() == (0,)
         finally:

@@ -7,10 +7,11 @@ from toolfault import conventions as names
 #: A running process declares its tools every hour: a version not heard of for longer had stopped.
 _QUIET = "2 hours"
 
-_PLACE = "service IN (${service:sqlstring}) AND environment IN (${environment:sqlstring})"
+# An empty ARRAY is SQL, an empty IN () is not: before the first call there is nothing to choose.
+_PLACE = "service = ANY (ARRAY[${service:sqlstring}]::text[]) AND environment = ANY (ARRAY[${environment:sqlstring}]::text[])"
 # Metrics count tools nobody declared under one label, and past the cap everything under another.
-_CHOSEN = """(@place AND tool IN (${tool:sqlstring})
-    OR (@place AND '@undeclared' IN (${tool:sqlstring}) OR '@other' IN (${tool:sqlstring}))
+_CHOSEN = """(@place AND tool = ANY (ARRAY[${tool:sqlstring}]::text[])
+    OR (@place AND '@undeclared' = ANY (ARRAY[${tool:sqlstring}]::text[]) OR '@other' = ANY (ARRAY[${tool:sqlstring}]::text[]))
     AND (service, environment, tool) NOT IN (SELECT service, environment, value FROM label WHERE kind = 'tool'))"""
 _VERSIONS = """SELECT min(received_at) AS at, service, environment, version FROM run_event
     WHERE event_name = '@declared' AND version IS NOT NULL AND @place
@@ -110,9 +111,9 @@ SELECT started_at, ended_at, name, labels ->> 'severity' AS severity, labels ->>
     annotations ->> 'runbook_url' AS runbook, annotations ->> 'lookup_url' AS lookup
 FROM incident
 WHERE started_at <= $__timeTo() AND (ended_at IS NULL OR ended_at >= $__timeFrom())
-    AND (labels ->> 'service' IS NULL OR labels ->> 'service' IN (${service:sqlstring}))
-    AND (labels ->> 'environment' IS NULL OR labels ->> 'environment' IN (${environment:sqlstring}))
-    AND (labels ->> 'tool' IS NULL OR labels ->> 'tool' IN (${tool:sqlstring}))
+    AND (labels ->> 'service' IS NULL OR labels ->> 'service' = ANY (ARRAY[${service:sqlstring}]::text[]))
+    AND (labels ->> 'environment' IS NULL OR labels ->> 'environment' = ANY (ARRAY[${environment:sqlstring}]::text[]))
+    AND (labels ->> 'tool' IS NULL OR labels ->> 'tool' = ANY (ARRAY[${tool:sqlstring}]::text[]))
 ORDER BY started_at DESC LIMIT 100""")
 
 SERVICES = _filled("""
