@@ -5,6 +5,7 @@ Every framework is given the same tools and the same script, and ends with the s
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -50,7 +51,9 @@ TOOLS = [list_slots, book_meeting, cancel_meeting]
 
 @contextmanager
 def printed() -> Iterator[None]:
-    """Print every call that ends inside."""
+    """Print every call that ends inside; with an OTLP endpoint set, send it there as well."""
+    if "OTEL_EXPORTER_OTLP_ENDPOINT" in os.environ:
+        toolfault.configure("desk")
     with capture_tool_errors() as reported:
         yield
     for call in reported.calls:
