@@ -104,3 +104,26 @@ def test_a_rebase_restarts_every_series_at_zero_and_keeps_the_series(writer, db_
     assert db_without_sums.one(
         "SELECT calls, duration_us FROM call_total WHERE outcome = 'ok'"
     ) == (1, 25_000)
+
+
+def test_a_dead_letter_left_outside_of_every_span_goes_with_its_conversation(
+    writer, db_without_sums, make
+):
+    def letter(conversation, **place):
+        named = f'{{"gen_ai.conversation.id": "{conversation}", "toolfault.payload": {{"a": 1}}}}'
+        return make.event(
+            make.failed(**place), conventions.DEAD_LETTER, attributes=named,
+            conversation_id=conversation, reference_id=None,
+        )  # fmt: skip
+
+    nowhere = {"trace_id": bytes(16), "span_id": bytes(8)}
+    mine = make.failed()
+    other = letter("c-3", **nowhere, started_at=make.ago(minutes=2))
+    shared = letter("c-2", trace_id=mine.trace_id)
+    writer.load([mine], [letter("c-1", **nowhere), other, shared])
+
+    assert erase_conversation(db_without_sums.conn, "c-1").dead_letters == 1
+    left = db_without_sums.all(
+        "SELECT attributes ->> 'gen_ai.conversation.id' FROM dead_letter ORDER BY 1"
+    )
+    assert left == [("c-2",), ("c-3",)]

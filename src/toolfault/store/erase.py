@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
+from toolfault import conventions
+
 if TYPE_CHECKING:
     from psycopg import Connection
 
@@ -32,8 +34,10 @@ _DELETE_LOGS = """DELETE FROM log_record WHERE reference_id = ANY(%(references)s
     OR (trace_id = ANY(%(traces)s) AND (reference_id IS NULL OR reference_id <> ALL (%(others)s)))"""
 _DELETE_REFERENCES = """DELETE FROM reference WHERE reference_id = ANY(%(references)s)
     AND trace_id = ANY(%(all_traces)s)"""
-_DELETE_LETTERS = """DELETE FROM dead_letter WHERE reference_id = ANY(%(references)s)
-    OR (trace_id = ANY(%(traces)s) AND (reference_id IS NULL OR reference_id <> ALL (%(others)s)))"""
+# A letter is often left outside of every span: only what it says itself tells whose it is.
+_DELETE_LETTERS = """DELETE FROM dead_letter WHERE attributes ->> %(named)s = %(conversation)s
+    OR (attributes ->> %(named)s IS NULL AND (reference_id = ANY(%(references)s)
+    OR (trace_id = ANY(%(traces)s) AND (reference_id IS NULL OR reference_id <> ALL (%(others)s)))))"""
 _SAMPLES = (
     "SELECT fingerprint FROM error_group WHERE sample_reference_id = ANY(%(references)s) ORDER BY 1"
 )
@@ -61,6 +65,7 @@ def erase_conversation(conn: Connection, conversation_id: str) -> Erased:
         all_traces = [trace for (trace,) in found]
         ours: dict[str, object] = {
             "conversation": conversation_id,
+            "named": conventions.CONVERSATION_ID,
             "all_traces": all_traces,
             "traces": [trace for trace in all_traces if trace != _NO_TRACE],
         }
