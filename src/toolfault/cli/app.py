@@ -18,7 +18,7 @@ import typer
 from rich.console import Console
 
 from toolfault import client, settings
-from toolfault.cli import alerts, dashboards, dead_letters, lists, tables
+from toolfault.cli import alerts, check, dashboards, dead_letters, importing, lists, tables
 from toolfault.cli.card import card
 from toolfault.reference import candidates
 from toolfault.settings import SettingError, StartError
@@ -48,6 +48,8 @@ app.add_typer(dashboards.app, name="dashboards")
 app.add_typer(dead_letters.app, name="dead-letters")
 app.command()(lists.errors)
 app.command()(lists.groups)
+app.command()(check.check)
+app.command("import")(importing.import_)
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 DataDir = Annotated[Path | None, typer.Option(help="Folder of the embedded PostgreSQL.")]

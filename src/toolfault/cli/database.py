@@ -69,13 +69,19 @@ def erase(settings: Settings, conversation: str) -> dict[str, int]:
 
 
 @contextlib.contextmanager
-def _engine(settings: Settings) -> Iterator[Engine]:
+def url_of(settings: Settings) -> Iterator[str]:
     """The database with this version's tables; an embedded one may be new."""
     with _url(settings) as url:
         if settings.database_url:
             schema.require_current(url)
         else:
             schema.upgrade(url)
+        yield url
+
+
+@contextlib.contextmanager
+def _engine(settings: Settings) -> Iterator[Engine]:
+    with url_of(settings) as url:
         engine = open_engine(url)
         try:
             yield engine

@@ -45,10 +45,11 @@ class WriterThread:
     Args:
         url: of the database.
         write_seconds: after which a transaction counts as failed and its connection is dropped.
+        imports: whether what it writes is imported, and moves no total that an alert reads.
     """
 
-    def __init__(self, url: str, write_seconds: float) -> None:
-        self._url, self._write_seconds = url, write_seconds
+    def __init__(self, url: str, write_seconds: float, *, imports: bool = False) -> None:
+        self._url, self._write_seconds, self._imports = url, write_seconds, imports
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="toolfault-writer")
         self._writer: Writer | None = None
 
@@ -87,7 +88,7 @@ class WriterThread:
     def _connect(self) -> None:
         self._close()
         try:
-            writer = Writer.open(self._url)
+            writer = Writer.open(self._url, imports=self._imports)
             self._writer = writer
             read_only = writer.conn.execute("SHOW transaction_read_only").fetchone()
         except DatabaseUnreachableError as error:

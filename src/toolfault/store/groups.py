@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from toolfault.store.totals import hour_of, is_late, seen_at
+from toolfault.store.totals import hour_of, seen_at
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -52,7 +52,7 @@ class Groups:
     def write(self, stage: Stage, calls: Sequence[Call], totals: Totals, now: datetime) -> None:
         """Writes the groups of new calls and counts them; late calls never reopen or announce a group."""
         grouped = [call for call in calls if call.fingerprint is not None]
-        if seen := self._unknown(grouped):
+        if seen := self._unknown(grouped, totals):
             new = _insert(stage, seen)
             for fingerprint in new:
                 totals.count_group(seen[fingerprint].first)
@@ -60,16 +60,16 @@ class Groups:
         if grouped:
             stage.put("error_group_tally", _tally(grouped, totals.slot))
 
-    def _unknown(self, calls: Iterable[Call]) -> dict[bytes, _Seen]:
+    def _unknown(self, calls: Iterable[Call], totals: Totals) -> dict[bytes, _Seen]:
         seen: dict[bytes, _Seen] = {}
         for call in calls:
             fingerprint = call.fingerprint or b""
             if (fingerprint, call.version) in self._known:
                 continue
             group = seen.setdefault(fingerprint, _Seen(call))
-            if is_late(call):
+            if totals.is_late(call):
                 continue
-            if is_late(group.first):
+            if totals.is_late(group.first):
                 group.first = call
             if call.version:
                 group.versions.add(call.version)

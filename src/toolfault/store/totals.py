@@ -81,10 +81,14 @@ class CallTotal:
 
 
 class Totals:
-    """Everything one batch adds."""
+    """Everything one batch adds.
 
-    def __init__(self, labels: Labels, slot: int) -> None:
+    What is imported is old news whatever its age: all its calls are late, its events are not counted.
+    """
+
+    def __init__(self, labels: Labels, slot: int, *, imports: bool = False) -> None:
         self.slot = slot
+        self._imports = imports
         self._labels = labels
         self._calls: dict[CallKey, CallTotal] = {}
         self._tally: Counter[tuple[CallKey, datetime]] = Counter()
@@ -108,7 +112,7 @@ class Totals:
                 hour = hour_of(at)
                 next_hour = hour + _HOUR
             tally[key, hour] += 1
-            if is_late(call):
+            if self.is_late(call):
                 self._events[
                     EventKey(conventions.LATE_CALLS, *self._labels.name(SERVICE, *place))
                 ] += 1
@@ -117,12 +121,19 @@ class Totals:
                 total = self._calls[key] = CallTotal()
             total.add(call)
 
+    def is_late(self, call: Call) -> bool:
+        """Whether the call came more than ten minutes after it ended, or is imported."""
+        waited = call.received_at - (call.told_at or call.started_at)
+        return self._imports or (
+            waited > LATE and waited > LATE + timedelta(microseconds=call.duration_us)
+        )
+
     def count_events(self, events: Sequence[Event]) -> None:
         """Adds new run events."""
         for event in events:
             if event.event_name == conventions.TOOL_DECLARED:
                 self._start_series(event)
-            elif (found := EVENT_METRICS.get(event.event_name)) is not None:
+            elif not self._imports and (found := EVENT_METRICS.get(event.event_name)) is not None:
                 self._count_event(event, *found)
 
     def _count_event(self, event: Event, metric: str, kind: str) -> None:
@@ -146,7 +157,7 @@ class Totals:
 
     def count_group(self, first: Call) -> None:
         """Adds a new error group, unless it is old news."""
-        if not is_late(first):
+        if not self.is_late(first):
             service, environment, tool = self._labels.name(
                 TOOL, first.service, first.environment, first.tool
             )
@@ -170,12 +181,6 @@ class Totals:
 
 def _key(item: tuple[CallKey, CallTotal]) -> CallKey:
     return item[0]
-
-
-def is_late(call: Call) -> bool:
-    """Whether the call came more than ten minutes after it ended."""
-    waited = call.received_at - (call.told_at or call.started_at)
-    return waited > LATE and waited > LATE + timedelta(microseconds=call.duration_us)
 
 
 def seen_at(call: Call) -> datetime:

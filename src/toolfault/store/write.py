@@ -54,17 +54,18 @@ class Writer:
     """Writes batches over one connection. After an error of the connection, make a new one of both.
 
     `slot` is this writer's alone among all replicas: its rows of the totals are locked by nobody else.
+    A writer that `imports` moves no total that an alert reads.
     """
 
-    def __init__(self, conn: Connection, slot: int) -> None:
-        self.conn, self.slot = conn, slot
+    def __init__(self, conn: Connection, slot: int, *, imports: bool = False) -> None:
+        self.conn, self.slot, self.imports = conn, slot, imports
         self.retries = 0
         self._labels, self._groups = Labels(), Groups()
         self._bounds = Bounds(conn)
         self._stage = Stage(conn)
 
     @classmethod
-    def open(cls, url: str) -> Writer:
+    def open(cls, url: str, *, imports: bool = False) -> Writer:
         """A writer with a connection and a slot of its own; both go with `close`.
 
         Raises:
@@ -73,7 +74,7 @@ class Writer:
         conn = connect(url, autocommit=True)
         try:
             conn.execute(_SESSION)
-            return cls(conn, take_slot(conn))
+            return cls(conn, take_slot(conn), imports=imports)
         except BaseException:
             conn.close()
             raise
@@ -118,7 +119,7 @@ class Writer:
         new_events = self._new("run_event", events, now)
         new_logs = self._new("log_record", logs, now)
         write_references(stage, self._bounds.days("reference", now), others, new_events, new_logs)
-        totals = Totals(labels, self.slot)
+        totals = Totals(labels, self.slot, imports=self.imports)
         self._groups.write(stage, others, totals, now)
         self._write_notes(new_events)
         totals.count_calls(ok)
