@@ -113,12 +113,12 @@ def test_a_dead_letter_left_outside_of_every_span_goes_with_its_conversation(
         named = f'{{"gen_ai.conversation.id": "{conversation}", "toolfault.payload": {{"a": 1}}}}'
         return make.event(
             make.failed(**place), conventions.DEAD_LETTER, attributes=named,
-            conversation_id=conversation, reference_id=None,
+            conversation_id=conversation, reference_id=None, digest=conversation.encode(),
         )  # fmt: skip
 
     nowhere = {"trace_id": bytes(16), "span_id": bytes(8)}
     mine = make.failed()
-    other = letter("c-3", **nowhere, started_at=make.ago(minutes=2))
+    other = letter("c-3", **nowhere)
     shared = letter("c-2", trace_id=mine.trace_id)
     writer.load([mine], [letter("c-1", **nowhere), other, shared])
 
