@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 CODE, OUTCOME = names.LABEL_CODE, names.LABEL_OUTCOME
 #: Answers with which ingestion turns a request away for now.
-_TURNED_AWAY = 'status=~"429|503|RESOURCE_EXHAUSTED|UNAVAILABLE"'
+TURNED_AWAY = 'status=~"429|503|RESOURCE_EXHAUSTED|UNAVAILABLE"'
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -171,7 +171,7 @@ def _refusing(spec: Spec, limit: Limit) -> str:
     """Records that can never be stored, and requests turned away; each replica has its own."""
     window = spec.windows.medium
     never = f"increase({total(names.INGEST_REFUSED)}[{window}])"
-    for_now = f"increase({selector(total(names.INGEST_REQUESTS), _TURNED_AWAY)}[{window}])"
+    for_now = f"increase({selector(total(names.INGEST_REQUESTS), TURNED_AWAY)}[{window}])"
     return f"sum by (job, instance) (\n  {never}\n  or\n  {for_now}\n) > {limit('more_than')}"
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from toolfault import conventions as names
+from toolfault.alerts.conditions import TURNED_AWAY
 from toolfault.alerts.promql import selector, total
 from toolfault.dashboards import queries as q
 from toolfault.dashboards import statements
@@ -15,8 +16,6 @@ if TYPE_CHECKING:
     from toolfault.alerts.spec import Spec
 
 _CHOSEN = 'instance=~"$instance"'
-#: Answers with which ingestion turns a request away for now.
-_TURNED_AWAY = 'status=~"429|503|RESOURCE_EXHAUSTED|UNAVAILABLE"'
 
 
 def pipeline(spec: Spec) -> Dashboard:
@@ -50,7 +49,7 @@ def _rate(metric: str, *by: str) -> str:
 def _stats(spec: Spec) -> tuple[Panel, ...]:
     jobs = selector("up", f'job=~"{spec.jobs.service}|{spec.jobs.tools}"')
     refused = f"sum(increase({_own(total(names.INGEST_REFUSED))}[$__range]))"
-    turned = f"sum(increase({_own(total(names.INGEST_REQUESTS), _TURNED_AWAY)}[$__range]))"
+    turned = f"sum(increase({_own(total(names.INGEST_REQUESTS), TURNED_AWAY)}[$__range]))"
     least = spec.alerts.partitions_not_ahead.least
     return (
         Panel(
