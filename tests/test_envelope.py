@@ -14,6 +14,7 @@ from toolfault import (
     envelope,
     instructions,
 )
+from toolfault.redact import scrub
 from toolfault.taxonomy import Action, Code
 
 REF = "938N-KRKA-S18P"
@@ -109,3 +110,8 @@ def test_the_instructions_name_every_status_and_action():
     paragraph = instructions()
     for word in ["ok", "declined", "error", "ref", *(a.value for a in Action if a != "none")]:
         assert word in paragraph
+
+
+def test_our_own_untrusted_block_survives_redaction():
+    block = envelope.untrusted("tool_refusal", "taken: The slot is taken.")
+    assert scrub(block) == block

@@ -233,3 +233,20 @@ def test_configure_puts_the_black_box_where_every_logger_reaches_it():
         run_agent(port, code)
     (record,) = named(received["events"], "toolfault.log")
     assert record.body.string_value == "asking for slot 10:00"
+
+
+def test_the_applications_own_log_is_as_it_was():
+    last_resort = run_agent(
+        1,
+        "import logging\nlogging.warning('seen')",
+        OTEL_LOGS_EXPORTER="none",
+        OTEL_TRACES_EXPORTER="none",
+    )
+    assert last_resort.stderr == "WARNING:root:seen\n"
+    code = """
+    import logging, sys
+    logging.basicConfig(stream=sys.stdout, level=logging.INFO, format="%(message)s")
+    logging.getLogger("app").info("seen")
+    """
+    configured = run_agent(1, code, OTEL_LOGS_EXPORTER="none", OTEL_TRACES_EXPORTER="none")
+    assert (configured.stdout, configured.stderr) == ("seen\n", "")

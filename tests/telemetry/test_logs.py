@@ -9,7 +9,7 @@ import structlog
 
 import toolfault
 from toolfault import ToolFailure, guard
-from toolfault.telemetry.black_box import BlackBoxHandler
+from toolfault.telemetry import black_box
 from toolfault.telemetry.stamping import ContextFilter, structlog_processor
 
 log = logging.getLogger("app.calendar")
@@ -17,11 +17,12 @@ log = logging.getLogger("app.calendar")
 
 @pytest.fixture
 def _black_box():
-    handler = BlackBoxHandler()
-    log.addHandler(handler)
+    make = logging.getLogRecordFactory()
     log.setLevel(logging.DEBUG)
+    black_box.install()
+    black_box.install()
     yield
-    log.removeHandler(handler)
+    logging.setLogRecordFactory(make)
 
 
 @guard("book")

@@ -141,7 +141,10 @@ def host(view: View, start: int, end: int) -> Spans:
 
 
 _PROSE = ("host", "name", "address", "lookup", "resolve", "server=", "address=", "addr=")
-_NO_HOSTS = words("localhost nginx unreachable unknown down apache cloudflare gunicorn uvicorn")
+#: The last is the source that our own untrusted blocks name.
+_NO_HOSTS = words(
+    "localhost nginx unreachable unknown down apache cloudflare gunicorn uvicorn tool_refusal"
+)
 
 
 def _is_name(said: str, text: str) -> bool:

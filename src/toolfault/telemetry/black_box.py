@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import logging
 from collections import deque
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from toolfault import conventions as c
 from toolfault.redact import cap
 from toolfault.telemetry import detail, events
-from toolfault.telemetry.current import current_call
+from toolfault.telemetry.current import CurrentCall, current_call
 from toolfault.telemetry.record import Attributes
 
 _MOST_RECORDS = 50
@@ -55,21 +55,35 @@ class Box:
             )
 
 
-class BlackBoxHandler(logging.Handler):
-    """Keeps the records of the running call. `configure()` puts one on the root logger."""
+def install() -> None:
+    """Watch every log record that the application makes; doing it again changes nothing.
 
-    def emit(self, record: logging.LogRecord) -> None:
-        """Keep a record of the application; the exception text of a record is left out."""
-        call = current_call()
-        if call is None or record.name.startswith(("opentelemetry", "toolfault")):
-            return
-        if detail.level() == "off":
-            return
-        try:
-            text = record.getMessage()[: 2 * c.MAX_TEXT]
-        except Exception:  # noqa: BLE001 - wrong arguments of a log call are not ours to raise
-            text = str(record.msg)[: 2 * c.MAX_TEXT]
-        if call.box is None:
-            call.box = Box()
-        at = int(record.created * 1_000_000_000)
-        call.box.keep(_Kept(at, record.levelno, record.name[: c.MAX_NAME], text))
+    By the record factory and not by a handler: a handler on the root logger would silence
+    `logging.basicConfig()` and Python's last resort, and so the application's own log.
+    """
+    make = logging.getLogRecordFactory()
+    if hasattr(make, "keeps_for_toolfault"):
+        return
+
+    def factory(*args: Any, **kwargs: Any) -> logging.LogRecord:
+        record = make(*args, **kwargs)
+        if (call := current_call()) is not None:
+            _keep(record, call)
+        return record
+
+    factory.keeps_for_toolfault = True  # type: ignore[attr-defined]
+    logging.setLogRecordFactory(factory)
+
+
+def _keep(record: logging.LogRecord, call: CurrentCall) -> None:
+    # The exception text of a record is left out: it is the exception detail's to send.
+    if record.name.startswith(("opentelemetry", "toolfault")) or detail.level() == "off":
+        return
+    try:
+        text = record.getMessage()[: 2 * c.MAX_TEXT]
+    except Exception:  # noqa: BLE001 - wrong arguments of a log call are not ours to raise
+        text = str(record.msg)[: 2 * c.MAX_TEXT]
+    if call.box is None:
+        call.box = Box()
+    at = int(record.created * 1_000_000_000)
+    call.box.keep(_Kept(at, record.levelno, record.name[: c.MAX_NAME], text))

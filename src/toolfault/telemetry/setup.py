@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import atexit
-import logging
 import os
 from typing import TYPE_CHECKING, Any
 
 from opentelemetry import _logs as otel_logs
 from opentelemetry import trace
 
-from toolfault.telemetry import declared
-from toolfault.telemetry.black_box import BlackBoxHandler
+from toolfault.telemetry import black_box, declared
 
 if TYPE_CHECKING:
     from opentelemetry.sdk._logs import LoggerProvider
@@ -59,7 +57,7 @@ def configure(service_name: str | None = None) -> None:
     _set_up_events(resource)
     if not _Configured.done:
         _Configured.done = True
-        logging.getLogger().addHandler(BlackBoxHandler())
+        black_box.install()
         declared.announce(again=True)
 
 
