@@ -71,7 +71,9 @@ def main() -> None:
         references = fill(url, chosen.calls)
         print(f"{chosen.calls:,} calls in {DAYS} partitions, "
               f"filled in {time.monotonic() - began:.0f} s, load {os.getloadavg()[0]:.1f}")  # fmt: skip
-        with service(url) as addresses, sending(addresses["http"], chosen.rate):
+        with service(url) as (addresses, pid):
+            show_cpu(addresses["web"], references, pid, Path(folder))
+        with service(url) as (addresses, _), sending(addresses["http"], chosen.rate):
             measure(addresses["web"], references, chosen, url)
 
 
@@ -119,7 +121,7 @@ def service(url: str):
     settings = {**os.environ, "TOOLFAULT_DATABASE_URL": url}
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=settings) as process:
         try:
-            yield json.loads(process.stdout.readline())
+            yield json.loads(process.stdout.readline()), process.pid
         finally:
             process.terminate()
 
@@ -199,6 +201,33 @@ def measure(web: str, sample: list[tuple[str, str, str]], chosen, url: str) -> N
         show(f"page {path}", times(conn, [path] * chosen.lists))
     rate = (stored(url) - before) / (time.monotonic() - began)
     print(f"meanwhile {rate:,.0f} spans/s were stored; load {os.getloadavg()[0]:.1f}")
+
+
+def show_cpu(web: str, sample: list[tuple[str, str, str]], pid: int, folder: Path) -> None:
+    """What a look-up costs, whatever else the machine does: nothing else is asked meanwhile."""
+    conn = http.client.HTTPConnection(urlsplit(web).netloc, timeout=30)
+    postmaster = int((folder / "postgres" / "postmaster.pid").read_text().split()[0])
+    for name, path in (("API", "/api/v1/references/{}"), ("page", "/r/{}")):
+        paths = [path.format(one[0]) for one in sample[:300]]
+        times(conn, paths[:50])
+        before = cpu(pid), cpu(postmaster)
+        times(conn, paths)
+        own, database = (
+            (cpu(of) - was) * 1000 / len(paths)
+            for of, was in zip((pid, postmaster), before, strict=True)
+        )
+        print(f"CPU of a look-up, {name:10} service {own:.1f} ms   database {database:.1f} ms")
+
+
+def cpu(pid: int) -> float:
+    """Seconds of a process and its children."""
+    total = 0.0
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        with contextlib.suppress(OSError):
+            fields = stat.read_text().rpartition(")")[2].split()
+            if pid in (int(stat.parent.name), int(fields[1])):
+                total += (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+    return total
 
 
 def filters(one: tuple[str, str, str]) -> dict[str, dict[str, str]]:

@@ -9,7 +9,7 @@ from tests.browser import site as sites
 from tests.end_to_end.harness import running
 
 ARTEFACTS = Path(__file__).parents[2] / "artefacts" / "browser"
-_OPTIONS = [
+OPTIONS = [
     "--headless=new", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
     "--disable-background-networking", "--disable-component-update", "--disable-sync",
 ]  # fmt: skip
@@ -21,7 +21,7 @@ _WATCH = """document.addEventListener("securitypolicyviolation",
 def browser():
     with sync_playwright() as playwright:
         chromium = playwright.chromium.launch(
-            executable_path="/usr/bin/chromium", args=_OPTIONS, chromium_sandbox=False
+            executable_path="/usr/bin/chromium", args=OPTIONS, chromium_sandbox=False
         )
         yield chromium
         chromium.close()
