@@ -87,18 +87,21 @@ class Impact(NamedTuple):
     first_version: str | None
 
 
+# When a group was last seen stands in its newest hour; the hours before are not read for it.
 _GROUP = (
-    "SELECT g.fingerprint, g.first_seen, coalesce(t.last_seen, g.first_seen) AS last_seen,",
-    "coalesce(t.calls, 0)::bigint AS calls, g.status, g.status_at, g.service, g.environment,",
-    "g.tool, g.code, g.reason, g.exception_type, g.frame, g.sample_reference_id, g.versions",
+    "SELECT g.*, coalesce(t.last_seen, g.first_seen) AS last_seen",
     "FROM error_group AS g LEFT JOIN LATERAL (",
-    "SELECT sum(calls) AS calls, max(last_seen) AS last_seen",
-    "FROM error_group_tally AS t WHERE t.fingerprint = g.fingerprint) AS t ON true WHERE",
+    "SELECT max(last_seen) AS last_seen FROM error_group_tally",
+    "WHERE fingerprint = g.fingerprint AND hour = (",
+    "SELECT hour FROM error_group_tally AS t WHERE t.fingerprint = g.fingerprint",
+    "ORDER BY hour DESC LIMIT 1)) AS t ON true WHERE",
     in_scope("g.service"),
 )
-# Counted in the rows and only for the groups of one page: the tally knows whole hours.
+# Counted only for the groups of one page; the last hour in the rows, for the tally knows whole hours.
 _WITH_LAST_HOUR = (
-    "SELECT fingerprint, first_seen, last_seen, calls, (SELECT count(*) FROM (",
+    "SELECT fingerprint, first_seen, last_seen, (SELECT coalesce(sum(calls), 0)::bigint",
+    "FROM error_group_tally AS t WHERE t.fingerprint = found.fingerprint) AS calls,",
+    "(SELECT count(*) FROM (",
     "SELECT 1 FROM tool_call WHERE tool_call.fingerprint = found.fingerprint",
     "AND started_at > %(hour_ago)s AND started_at < %(soon)s AND received_at > %(hour_ago)s",
     "LIMIT 10000) AS recent),",
