@@ -206,7 +206,7 @@ def stages(spec: Spec) -> list[tuple[str, list[dict]]]:
 
 
 @contextmanager
-def prometheus(data: Path):
+def prometheus(data: Path, lookback: str = "5m"):
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         address = f"127.0.0.1:{probe.getsockname()[1]}"
@@ -216,6 +216,7 @@ def prometheus(data: Path):
         "prometheus", f"--config.file={config}", f"--storage.tsdb.path={data}",
         "--storage.tsdb.retention.time=100y", f"--web.listen-address={address}", "--log.level=error",
         "--query.timeout=10m",
+        f"--query.lookback-delta={lookback}",
     ]  # fmt: skip
     with subprocess.Popen(command) as process:
         try:
@@ -236,6 +237,10 @@ def _wait(address: str) -> None:
     raise SystemExit(f"{address} does not answer")
 
 
+#: Backfilled series have no staleness markers: what a rule no longer records must not be seen again.
+ONE_STEP = "59s"
+
+
 def record(data: Path, spec: Spec) -> None:
     for number, (step, rules) in enumerate(stages(spec)):
         began = time.monotonic()
@@ -243,7 +248,7 @@ def record(data: Path, spec: Spec) -> None:
         path = data.parent / f"stage-{number}.yml"
         path.write_text(json.dumps(group))
         since = START if step == "5m" else START + LEARNED * DAY
-        with prometheus(data) as url:
+        with prometheus(data, "5m" if step == "5m" else ONE_STEP) as url:
             subprocess.run(
                 [
                     "promtool", "tsdb", "create-blocks-from", "rules", f"--start={since}",
@@ -395,7 +400,7 @@ def run(work: Path, data: Path) -> None:
     raw.unlink()
     print(f"loaded, {time.monotonic() - began:.0f} s", flush=True)
     record(data, spec)
-    with prometheus(data) as url:
+    with prometheus(data, ONE_STEP) as url:
         seen: dict[tuple[str, str, str], dict] = {}
         results = {}
         for name, expressions in detectors(spec).items():
