@@ -7,6 +7,8 @@ UV_LOCK := .venv/uv.lock
 # Agent frameworks disagree about their dependencies, so each has an environment of its own.
 HOOKS := $(patsubst tests/hooks/%/requirements.lock,%,$(wildcard tests/hooks/*/requirements.lock))
 
+COLLECTOR := collector/build/otelcol-toolfault
+
 # System packages are installed only where something is missing and we may.
 define need
 { if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; \
@@ -14,12 +16,14 @@ define need
   else echo "Missing: $(1). Get it with: sudo apt-get install $(1)" >&2; exit 1; fi; }
 endef
 
-.PHONY: help alerting-tools browser demo test test-hooks lint format lock lock-hooks
+.PHONY: help alerting-tools browser chaos demo test test-hooks lint format lock lock-hooks
 help:
 	@echo "make demo    a failing agent, and a page to look its errors up in"
 	@echo "make test    linters and all tests"
 	@echo "make test-hooks  only the tests that drive the agent frameworks"
+	@echo "make collector  the OpenTelemetry Collector of collector/builder.yaml"
 	@echo "make mutate  change every constant of the alerts: a test must notice each"
+	@echo "make chaos   kill the service and its database REPEAT=20 times, and see what is left"
 	@echo "make lint    linters only"
 	@echo "make format  let ruff lay out the code"
 	@echo "make lock    choose the versions in requirements.lock anew"
@@ -27,12 +31,16 @@ help:
 demo: .venv/.installed
 	@$(BIN)/toolfault demo
 
-test: lint node_modules/.package-lock.json alerting-tools browser
+test: lint node_modules/.package-lock.json alerting-tools browser collector
 	@$(MAKE) --no-print-directory -j2 test-hooks
 	$(BIN)/python -m pytest -n 2 --dist loadfile -m "not mutation"
 
 mutate: .venv/.installed alerting-tools
 	$(BIN)/python -m pytest -n 2 -m mutation tests/alerts/test_mutation.py
+
+REPEAT ?= 20
+chaos: .venv/.installed
+	REPEAT=$(REPEAT) $(BIN)/python -m pytest -q tests/chaos
 
 test-hooks: $(HOOKS:%=test-hooks-%)
 
@@ -96,3 +104,12 @@ node_modules/.package-lock.json: package.json package-lock.json
 	@command -v npm >/dev/null || $(call need,npm)
 	npm ci --no-progress
 	@touch $@
+
+# Built from source, a few minutes the first time. Distributions' Go is too old for it.
+collector: $(COLLECTOR)
+
+$(COLLECTOR): collector/builder.yaml
+	@command -v go >/dev/null || { echo "Missing: Go 1.26 or later. Get it from https://go.dev/dl/" >&2; exit 1; }
+	GOBIN=$(CURDIR)/collector/build go install \
+		go.opentelemetry.io/collector/cmd/builder@v$$(sed -n 's/^  version: //p' $<)
+	cd collector && CGO_ENABLED=0 build/builder --config builder.yaml

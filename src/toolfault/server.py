@@ -45,6 +45,7 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger(__name__)
 _MAINTENANCE_SECONDS = 3600
+_REVIVAL_SECONDS = 1
 _DRAIN_SECONDS = 10
 _PORTS = ("grpc", "http", "web")
 
@@ -75,11 +76,11 @@ def run(settings: Settings, announce: Callable[[Addresses], None]) -> None:
     with ExitStack() as stack:
         # Ports first: whoever starts a second service hears it before a database is touched.
         sockets = {name: stack.enter_context(ports.listen(settings, name)) for name in _PORTS}
-        url = stack.enter_context(_database(settings))
+        url, revive = stack.enter_context(_database(settings))
         engine = open_engine(url)
         stack.callback(engine.dispose)
         _refuse_open_door(settings, engine)
-        asyncio.run(_Service(settings, url, engine, sockets).serve(announce))
+        asyncio.run(_Service(settings, url, engine, sockets, revive).serve(announce))
 
 
 def _refuse_open_door(settings: Settings, engine: Engine) -> None:
@@ -91,17 +92,22 @@ def _refuse_open_door(settings: Settings, engine: Engine) -> None:
 
 
 @contextmanager
-def _database(settings: Settings) -> Iterator[str]:
-    """The database's address, with its schema and today's partitions in place."""
+def _database(settings: Settings) -> Iterator[tuple[str, Callable[[], bool] | None]]:
+    """The database's address, with its schema and today's partitions in place.
+
+    If it is our own, also what starts it again after it died.
+    """
     with ExitStack() as stack:
+        revive = None
         if settings.database_url:
             url = settings.database_url
             schema.require_current(url)
         else:
-            url = stack.enter_context(EmbeddedPostgres(settings.data_dir))
+            embedded = EmbeddedPostgres(settings.data_dir)
+            url, revive = stack.enter_context(embedded), embedded.revive
             schema.upgrade(url)
         _maintain(url, settings)
-        yield url
+        yield url, revive
 
 
 def _maintain(url: str, settings: Settings) -> None:
@@ -123,11 +129,17 @@ class _Service:
     """Everything that runs on the loop."""
 
     def __init__(
-        self, settings: Settings, url: str, engine: Engine, sockets: dict[str, socket]
+        self,
+        settings: Settings,
+        url: str,
+        engine: Engine,
+        sockets: dict[str, socket],
+        revive: Callable[[], bool] | None,
     ) -> None:
         self._settings = settings
         self._url = url
         self._engine = engine
+        self._revive = revive
         self._is_open = ports.is_loopback(settings.host)
         self._authorize = None if self._is_open else Senders(engine).authorize
         self._registry = CollectorRegistry()
@@ -150,11 +162,15 @@ class _Service:
             serving = [
                 asyncio.create_task(web.serve([self._sockets[name]])) for name, web in webs.items()
             ]
-            upkeep = asyncio.create_task(self._keep_partitions())
+            upkeep = [asyncio.create_task(self._keep_partitions())]
+            if self._revive is not None:
+                upkeep.append(asyncio.create_task(self._keep_database(self._revive)))
             stopped = asyncio.create_task(self._stop.wait())
             announce(self._addresses())
             await asyncio.wait([stopped, *serving], return_when=asyncio.FIRST_COMPLETED)
-            upkeep.cancel()
+            for task in upkeep:
+                task.cancel()
+            await asyncio.gather(*upkeep, return_exceptions=True)
             for web in webs.values():
                 web.should_exit = True
             await asyncio.gather(rpc.stop(_DRAIN_SECONDS), *serving)
@@ -236,3 +252,12 @@ class _Service:
                 await asyncio.to_thread(_maintain, self._url, self._settings)
             except (StoreError, psycopg.Error) as error:
                 _log.warning("partitions were not maintained, next try in an hour: %s", error)
+
+    async def _keep_database(self, revive: Callable[[], bool]) -> None:
+        while True:
+            await asyncio.sleep(_REVIVAL_SECONDS)
+            try:
+                if await asyncio.to_thread(revive):
+                    _log.warning("the embedded PostgreSQL had died and was started again")
+            except (StoreError, OSError) as error:
+                _log.warning("the embedded PostgreSQL has died, next try in a moment: %s", error)

@@ -33,6 +33,7 @@ _NAME = "toolfault"  # of the superuser and of the database
 _LINE_OF_PORT, _LINE_OF_STATUS = 3, 7  # in postmaster.pid
 _START_SECONDS = 120  # recovery after a crash replays at most max_wal_size
 _STOP_SECONDS = 30
+_PAUSE_SECONDS = 0.5  # processes of a server that was killed may still hold its shared memory
 _TRIES = 3  # a port can be taken between finding it free and listening on it
 _SETTINGS = {
     "listen_addresses": "127.0.0.1",
@@ -59,7 +60,9 @@ class EmbeddedPostgres:
         self._data_dir = data_dir.absolute()
         self._cluster = self._data_dir / "postgres"
         self._stack = contextlib.ExitStack()
+        self._watching = contextlib.ExitStack()
         self._server: subprocess.Popen[bytes] | None = None
+        self._port = 0
 
     def start(self) -> str:
         """Starts the server, making the cluster on first use, and returns the database URL.
@@ -90,7 +93,18 @@ class EmbeddedPostgres:
             except subprocess.TimeoutExpired:
                 server.send_signal(signal.SIGQUIT)  # "immediate": recovers at the next start
                 server.wait()
+        self._watching.close()
         self._stack.close()
+
+    def revive(self) -> bool:
+        """Starts the server again, on its port, if it has died; says whether it had."""
+        if self._server is None or self._server.poll() is None:
+            return False
+        for _ in range(_TRIES):
+            if self._launch(self._port):
+                return True
+            time.sleep(_PAUSE_SECONDS)
+        raise self._not_started()
 
     def __enter__(self) -> str:
         return self.start()
@@ -184,11 +198,13 @@ class EmbeddedPostgres:
         for _ in range(_TRIES):
             port = _free_port()
             if self._launch(port):
+                self._port = port
                 return self._ensure_database(port)
-            time.sleep(
-                0.2
-            )  # processes of a server that was killed may still hold its shared memory
-        raise EmbeddedError(
+            time.sleep(_PAUSE_SECONDS)
+        raise self._not_started()
+
+    def _not_started(self) -> EmbeddedError:
+        return EmbeddedError(
             f"PostgreSQL did not start; its log is {self._data_dir / 'postgres.log'}."
         )
 
@@ -208,8 +224,9 @@ class EmbeddedPostgres:
         return self._is_ready(server.pid)
 
     def _watch(self, pid: int) -> None:
+        self._watching.close()
         reader, writer = os.pipe()
-        self._stack.callback(os.close, writer)
+        self._watching.callback(os.close, writer)
         watcher = subprocess.Popen(
             ["/bin/sh", "-c", _WATCH, "sh", str(pid)],
             stdin=reader,
@@ -217,8 +234,8 @@ class EmbeddedPostgres:
             **self._options,
         )
         os.close(reader)
-        self._stack.callback(watcher.wait)
-        self._stack.callback(watcher.kill)
+        self._watching.callback(watcher.wait)
+        self._watching.callback(watcher.kill)
 
     def _is_ready(self, pid: int) -> bool:
         lines = _pid_file(self._cluster)
