@@ -525,3 +525,16 @@ def test_what_the_other_side_asks_wins_over_the_rules_own_wait():
     silent = error_map.classify(Status(), tool="cancel")
 
     assert (asked.retry_after, silent.retry_after) == (0.0, 2.0)
+
+
+@pytest.mark.parametrize(
+    ("rules", "told"),
+    [
+        ({ValueError: "transient"}, "write transient"),
+        ({"x": transient("down")}, "is no exception"),
+        ({int: transient("down")}, "is no exception"),
+    ],
+)
+def test_a_rule_that_could_never_be_used_is_said_where_it_is_written(rules, told):
+    with pytest.raises(ValueError, match=told):
+        ToolErrorMap(rules)

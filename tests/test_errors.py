@@ -60,7 +60,9 @@ def test_retry_after_is_a_finite_number_of_seconds(seconds):
 
 
 def test_a_code_outside_the_closed_set_is_refused():
-    with pytest.raises(ValueError, match="TEAPOT"):
+    with pytest.raises(
+        ValueError, match="code is 'TEAPOT'; write one of INVALID_ARGUMENT, NOT_FOUND"
+    ):
         ToolFailure("t", "down", code="TEAPOT")
 
 

@@ -187,12 +187,59 @@ def test_a_timeout_for_a_sync_function_is_refused_with_what_to_do():
     [
         ({"on_error": "explode"}, "write 'envelope', 'raise' or a handler"),
         ({"max_attempts": 0}, "give 1 or more"),
+        ({"max_attempts": "3"}, "give 1 or more"),
+        ({"timeout": -1}, "give seconds, more than 0"),
+        ({"timeout": "3"}, "give seconds, more than 0"),
+        ({"writes": "no"}, "write True or False"),
+        ({"reasons": ["a"]}, "write a dict"),
+        ({"error_map": {ValueError: 1}}, r"write ToolErrorMap\("),
         ({"budget_limit": 0}, "give 1 or more"),
     ],
 )
 def test_an_option_that_does_not_fit_is_said(options, told):
     with pytest.raises(ValueError, match=told):
         guard("t", **options)
+
+
+def test_arguments_that_do_not_match_ran_nothing():
+    @guard("book")
+    def book(day, slot="10:00"):
+        return {}[day]
+
+    with capture_tool_errors() as reported:
+        assert_envelope(book(), code="INVALID_ARGUMENT", action="fix_arguments", field="day",
+                        message="Argument day is missing.")  # fmt: skip
+        assert_envelope(book("d", when=1), field="when",
+                        message="Argument when is not one of this tool.")  # fmt: skip
+        assert_envelope(book(1, 2, 3), message="There are too many arguments.")
+    told = [(e.outcome, len(e.attempts), e.effect) for e in reported.errors]
+    assert told == [("invalid", 0, "none")] * 3
+
+
+async def test_arguments_that_do_not_match_are_said_by_every_kind_of_function():
+    @guard("a")
+    async def a(day): ...
+
+    @guard("b")
+    def b(day):
+        yield day
+
+    @guard("c")
+    async def c(day):
+        yield day
+
+    answers = [await a(), *b(), *[item async for item in c()]]
+    for answer in answers:
+        assert_envelope(answer, code="INVALID_ARGUMENT", field="day")
+    assert len(answers) == 3
+
+
+def test_a_type_error_of_the_body_is_a_bug():
+    @guard("book")
+    def book(day):
+        return day + 1
+
+    assert_envelope(book("monday"), code="INTERNAL")
 
 
 def test_a_guard_without_a_name_says_how_it_is_written():

@@ -111,3 +111,8 @@ def test_a_deadline_is_more_than_no_seconds(deadline):
 
 def test_a_run_without_a_deadline_has_all_the_time():
     assert toolfault.run("c").remaining() == float("inf")
+
+
+def test_a_policy_that_is_none_is_said():
+    with pytest.raises(ValueError, match=r"write ToolFailurePolicy\.CONTINUE or FAIL_RUN"):
+        toolfault.run("c", policy="x")

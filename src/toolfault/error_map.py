@@ -129,6 +129,8 @@ class ToolErrorMap:
         statuses: Mapping[int, Rule] | None = None,
         otherwise: ToolErrorMap | None = None,
     ) -> None:
+        for key, rule in {**(types or {}), **(statuses or {})}.items():
+            _require_rule(key, rule)
         self._types: dict[type[BaseException] | str, Rule] = dict((types or {}).items())
         self._statuses = dict(statuses or {})
         self._otherwise = otherwise
@@ -202,3 +204,16 @@ def _risk(error: ToolError) -> tuple[bool, int, bool, float]:
         )
     landed = (Effect.NONE, Effect.UNKNOWN, Effect.APPLIED).index(effect)
     return not error.transient, landed, error.code is Code.INTERNAL, error.retry_after or 0.0
+
+
+def _require_rule(key: object, rule: object) -> None:
+    """Raises ValueError for a key or rule that could never be used."""
+    is_type = isinstance(key, type) and issubclass(key, BaseException)
+    if not is_type and not isinstance(key, int) and not (isinstance(key, str) and "." in key):
+        raise ValueError(  # noqa: TRY004 - what a caller of `guard` expects of a wrong option
+            f"{key!r} is no exception: give its type, its dotted name or, in statuses, a number"
+        )
+    if not callable(rule):
+        raise ValueError(
+            f"the rule for {key!r} is {rule!r}; write transient(...), permanent(...) or refusal(...)"
+        )

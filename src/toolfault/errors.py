@@ -16,7 +16,8 @@ because a failure nobody can name is one nobody can write a rule about.
 from __future__ import annotations
 
 import re
-from typing import Any, ClassVar
+from enum import StrEnum
+from typing import Any, ClassVar, TypeVar
 
 from toolfault import taxonomy
 from toolfault.conventions import MAX_NAME
@@ -74,11 +75,11 @@ class ToolError(Exception):
         self.tool = tool
         self.reason = reason
         self.message = message
-        self.code = Code(code)
+        self.code = _member(Code, "code", code)
         self.transient = transient
         self.retry_after = retry_after
         self.field = field
-        self.effect = None if effect is None else Effect(effect)
+        self.effect = None if effect is None else _member(Effect, "effect", effect)
         self.evidence = evidence
         self.user_message = user_message
         super().__init__(tool, reason)
@@ -94,6 +95,16 @@ class ToolError(Exception):
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _rebuilt, (type(self), self.args, self.__dict__)
+
+
+_Member = TypeVar("_Member", bound=StrEnum)
+
+
+def _member(kind: type[_Member], name: str, told: str) -> _Member:
+    try:
+        return kind(told)
+    except ValueError:
+        raise ValueError(f"{name} is {told!r}; write one of {', '.join(kind)}") from None
 
 
 def _rebuilt(kind: type[ToolError], args: tuple[Any, ...], state: dict[str, Any]) -> ToolError:

@@ -11,6 +11,7 @@ from typing import Any
 
 from toolfault import budget
 from toolfault.call import Decide
+from toolfault.conventions import MAX_NAME
 from toolfault.error_map import ToolErrorMap
 from toolfault.handlers import Handler, deciding
 from toolfault.idempotency import keyed
@@ -61,7 +62,7 @@ def guard(
         ValueError: an option that does not fit, said with what to do instead.
     """
     mode, decide = _decided(on_error)
-    _require_sane(name, mode, max_attempts, budget_limit)
+    _require_sane(locals() | {"on_error": mode})
     tool = Tool(
         name=name,
         writes=writes,
@@ -97,14 +98,38 @@ def _decided(on_error: OnError | Handler | Sequence[Handler]) -> tuple[OnError, 
     return "envelope", deciding(handlers)
 
 
-def _require_sane(name: str, on_error: str, max_attempts: int, budget_limit: int) -> None:
-    if not isinstance(name, str) or not name:
-        raise ValueError('guard needs the tool\'s name: write @guard("book_meeting")')
-    if on_error not in ("envelope", "raise"):
-        raise ValueError(f"on_error is {on_error!r}; write 'envelope', 'raise' or a handler")
-    if max_attempts < 1:
-        raise ValueError(
-            f"max_attempts is {max_attempts!r}; the first attempt counts, give 1 or more"
-        )
-    if budget_limit < 1:
-        raise ValueError(f"budget_limit is {budget_limit!r}; give 1 or more")
+def _require_sane(options: Mapping[str, Any]) -> None:
+    """A wrong option is said where it is written, not by the first call that meets it."""
+    for name, (fits, told) in _SANE.items():
+        if not fits(options[name]):
+            raise ValueError(f"{name} is {options[name]!r}; {told}")
+
+
+def _is_count(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and value >= 1
+
+
+def _is_wait(value: Any) -> bool:
+    return value is None or (isinstance(value, int | float) and 0 < value < float("inf"))
+
+
+_SANE: dict[str, tuple[Callable[[Any], bool], str]] = {
+    "name": (
+        lambda name: isinstance(name, str) and name.isprintable() and 0 < len(name) <= MAX_NAME,
+        'give the tool\'s name: write @guard("book_meeting")',
+    ),
+    "on_error": (("envelope", "raise").__contains__, "write 'envelope', 'raise' or a handler"),
+    "writes": (lambda value: isinstance(value, bool), "write True or False"),
+    "idempotent": (lambda value: isinstance(value, bool), "write True or False"),
+    "reasons": (
+        lambda reasons: reasons is None or isinstance(reasons, Mapping),
+        'write a dict: {"slot_taken": "words for the user"}',
+    ),
+    "error_map": (
+        lambda rules: rules is None or isinstance(rules, ToolErrorMap),
+        "write ToolErrorMap({ValueError: ...})",
+    ),
+    "max_attempts": (_is_count, "the first attempt counts, give 1 or more"),
+    "budget_limit": (_is_count, "give 1 or more"),
+    "timeout": (_is_wait, "give seconds, more than 0"),
+}

@@ -99,7 +99,9 @@ class Run:
         self.max_model_calls = max_model_calls
         self.model_calls = 0  # steps of the run that asked a model
         self.model_attempts = 0  # what the provider was asked, retries included
-        self.policy = policy
+        if policy is not None and policy not in set(ToolFailurePolicy):
+            raise ValueError(f"policy is {policy!r}; write ToolFailurePolicy.CONTINUE or FAIL_RUN")
+        self.policy = None if policy is None else ToolFailurePolicy(policy)
         self.state = state
         self.calls: list[RanTool] = []
         self.forgotten = 0  # finished calls that `calls` no longer holds

@@ -146,7 +146,14 @@ def read(environ: Mapping[str, str] | None = None, **flags: Any) -> Settings:
     """The environment's settings; a flag that is not None wins over its variable."""
     environ = os.environ if environ is None else environ
     _refuse_unknown(environ)
-    values = {name: value for name, value in flags.items() if value is not None}
+    readers = {setting.name: setting for setting in fields(Settings)}
+    values = {
+        name: _parsed(f"--{name.replace('_', '-')}", value, readers[name])
+        if isinstance(value, str)
+        else value
+        for name, value in flags.items()
+        if value is not None
+    }
     for setting in fields(Settings):
         text = _told(environ, setting)
         if text and setting.name not in values:

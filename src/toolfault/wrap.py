@@ -5,15 +5,21 @@ from __future__ import annotations
 import asyncio
 import functools
 import inspect
+import re
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from dataclasses import dataclass
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal, NamedTuple, TypeVar
 
 from toolfault import envelope, joined
 from toolfault.call import Call, Decide
 from toolfault.error_map import ToolErrorMap
-from toolfault.errors import ToolError, ToolResultError, ToolTimedOutError
+from toolfault.errors import (
+    ToolArgumentValidationError,
+    ToolError,
+    ToolResultError,
+    ToolTimedOutError,
+)
 from toolfault.joined import JoinedCall
 from toolfault.run import ToolFailurePolicy, current_run
 from toolfault.taxonomy import Outcome
@@ -21,6 +27,14 @@ from toolfault.telemetry.declared import Tool
 
 F = TypeVar("F", bound=Callable[..., Any])
 OnError = Literal["envelope", "raise"]
+
+
+class Asked(NamedTuple):
+    """A function and what it was called with."""
+
+    function: Any
+    args: tuple[Any, ...]
+    kwargs: dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,12 +88,37 @@ class Hook:
         # Without its cause: frameworks copy a traceback's text to spans and to the model.
         raise error from None
 
+    def failed(self, call: Call, error: BaseException, asked: Asked) -> float | None:
+        """What `Call.failed` says; arguments that the function does not take ran nothing."""
+        if type(error) is TypeError and (rejected := _rejected(self.tool.name, asked)):
+            call.never_ran(rejected)
+            return None
+        return call.failed(error)
+
     def answers(self, escalates: bool = False) -> bool:
         """Whether the caller gets envelopes; the run's policy wins over `on_error`."""
         run = current_run()
         if run is not None and run.policy is not None:
             return run.policy is ToolFailurePolicy.CONTINUE
         return self.on_error == "envelope" and not escalates
+
+
+_NAME = re.compile(r"'([^']+)'")
+
+
+def _rejected(tool: str, asked: Asked) -> ToolArgumentValidationError | None:
+    """What is wrong with the arguments; None where the function takes them, so its body raised."""
+    try:
+        inspect.signature(asked.function).bind(*asked.args, **asked.kwargs)
+    except ValueError:  # a function of C that does not say what it takes
+        return None
+    except TypeError as mismatch:
+        named = _NAME.search(str(mismatch))
+        field = named[1] if named else None
+        problem = "is missing" if "missing" in str(mismatch) else "is not one of this tool"
+        message = f"Argument {field} {problem}." if field else "There are too many arguments."
+        return ToolArgumentValidationError(tool, field=field, message=message)
+    return None
 
 
 def wrapped(function: F, hook: Hook) -> F:
@@ -108,7 +147,7 @@ def wrapped(function: F, hook: Hook) -> F:
 def _sync(function: Any, hook: Hook) -> Any:
     @functools.wraps(function)
     def guarded(*args: Any, **kwargs: Any) -> Any:
-        call = hook.call()
+        call, asked = hook.call(), Asked(function, args, kwargs)
         call.start()
         end = call.stop
         try:
@@ -121,7 +160,7 @@ def _sync(function: Any, hook: Hook) -> Any:
                         return _awaited(result, hook, call)
                     hook.checked(result)
                 except BaseException as error:  # noqa: BLE001 - `failed` raises cancellation again
-                    if (wait := call.failed(error)) is None:
+                    if (wait := hook.failed(call, error, asked)) is None:
                         break
                 else:
                     call.succeeded()
@@ -164,7 +203,7 @@ def _async(function: Any, hook: Hook) -> Any:
 
     @functools.wraps(function)
     async def guarded(*args: Any, **kwargs: Any) -> Any:
-        call = hook.call()
+        call, asked = hook.call(), Asked(function, args, kwargs)
         call.start()
         try:
             while True:
@@ -172,7 +211,7 @@ def _async(function: Any, hook: Hook) -> Any:
                 try:
                     result = hook.checked(await attempt(*args, **kwargs))
                 except BaseException as error:  # noqa: BLE001 - `failed` raises cancellation again
-                    if (wait := call.failed(error)) is None:
+                    if (wait := hook.failed(call, error, asked)) is None:
                         break
                 else:
                     call.succeeded()
@@ -193,20 +232,21 @@ def _generator(function: Any, hook: Hook) -> Any:
 
     @functools.wraps(function)
     def guarded(*args: Any, **kwargs: Any) -> Iterator[Any]:
-        call = hook.call()
+        call, asked = hook.call(), Asked(function, args, kwargs)
         call.start()
         call.begin()
-        items = function(*args, **kwargs)
+        items: Any = None
         try:
             while True:
                 try:
+                    items = items or function(*args, **kwargs)
                     item = next(items)
                 except StopIteration:
                     call.succeeded()
                     return
                 except BaseException as error:  # noqa: BLE001 - `failed` raises cancellation again
                     call.max_attempts = 1
-                    call.failed(error)
+                    hook.failed(call, error, asked)
                     break
                 call.leave()
                 try:
@@ -214,7 +254,8 @@ def _generator(function: Any, hook: Hook) -> Any:
                 finally:
                     call.enter()
         finally:
-            items.close()
+            if items is not None:
+                items.close()
             call.stop()
         yield hook.failure(call)
 
@@ -226,13 +267,14 @@ def _async_generator(function: Any, hook: Hook) -> Any:
 
     @functools.wraps(function)
     async def guarded(*args: Any, **kwargs: Any) -> AsyncIterator[Any]:
-        call = hook.call()
+        call, asked = hook.call(), Asked(function, args, kwargs)
         call.start()
         call.begin()
-        items = function(*args, **kwargs)
+        items: Any = None
         try:
             while True:
                 try:
+                    items = items or function(*args, **kwargs)
                     async with asyncio.timeout(hook.timeout):
                         item = await anext(items)
                 except StopAsyncIteration:
@@ -240,7 +282,7 @@ def _async_generator(function: Any, hook: Hook) -> Any:
                     return
                 except BaseException as error:  # noqa: BLE001 - `failed` raises cancellation again
                     call.max_attempts = 1
-                    call.failed(error)
+                    hook.failed(call, error, asked)
                     break
                 call.leave()
                 try:
@@ -248,7 +290,8 @@ def _async_generator(function: Any, hook: Hook) -> Any:
                 finally:
                     call.enter()
         finally:
-            await items.aclose()
+            if items is not None:
+                await items.aclose()
             call.stop()
         yield hook.failure(call)
 

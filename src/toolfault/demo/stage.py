@@ -38,7 +38,8 @@ def play(*, once: bool, as_json: bool) -> None:
     Raises:
         StartError: something did not start, or a reference was not found again.
     """
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
+    for ending in (signal.SIGTERM, signal.SIGHUP):  # asked to end, or its terminal was closed
+        signal.signal(ending, lambda *_: sys.exit(0))
     summary = Summary(Console(quiet=as_json))
     with (
         tempfile.TemporaryDirectory(prefix="toolfault-demo-") as data,

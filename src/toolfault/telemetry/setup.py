@@ -46,6 +46,8 @@ def configure(service_name: str | None = None) -> None:
         ImportError: the SDK is not installed; the message has the pip line.
         ValueError: an OTEL variable asks for something that is not known.
     """
+    if service_name is not None and (not isinstance(service_name, str) or not service_name):
+        raise ValueError(f'service_name is {service_name!r}; write configure("my-agent")')
     if os.environ.get("OTEL_SDK_DISABLED", "").strip().lower() == "true":
         return
     try:
