@@ -210,10 +210,10 @@ def _require_rule(key: object, rule: object) -> None:
     """Raises ValueError for a key or rule that could never be used."""
     is_type = isinstance(key, type) and issubclass(key, BaseException)
     if not is_type and not isinstance(key, int) and not (isinstance(key, str) and "." in key):
-        raise ValueError(  # noqa: TRY004 - what a caller of `guard` expects of a wrong option
+        raise ValueError(
             f"{key!r} is no exception: give its type, its dotted name or, in statuses, a number"
         )
     if not callable(rule):
-        raise ValueError(
+        raise ValueError(  # noqa: TRY004
             f"the rule for {key!r} is {rule!r}; write transient(...), permanent(...) or refusal(...)"
         )

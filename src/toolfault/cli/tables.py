@@ -23,10 +23,21 @@ def table(items: Iterable[dict[str, Any]], *columns: str) -> Table:
     """One row for each item; a missing value is empty, a list is joined."""
     shown = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False)
     for column in columns:
-        shown.add_column(column.replace("_", " "), overflow="fold")
+        # What a reader copies is never broken over lines.
+        shown.add_column(
+            column.replace("_", " "), overflow="fold", no_wrap=column.startswith("reference")
+        )
     for item in items:
-        shown.add_row(*(Text(_cell(item[column])) for column in columns))
+        shown.add_row(*(Text(_second(column, item[column])) for column in columns))
     return shown
+
+
+def _second(column: str, value: Any) -> str:
+    """A cell of a table; a time is told to the second."""
+    told = _cell(value)
+    return (
+        told[:19] + "Z" if (column == "at" or column.endswith("_at")) and len(told) > 20 else told
+    )
 
 
 def _cell(value: Any) -> str:
