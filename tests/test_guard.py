@@ -8,6 +8,7 @@ from datetime import date
 import pytest
 
 import toolfault
+import toolfault.handlers
 from toolfault import (
     ToolArgumentValidationError,
     ToolErrorMap,
@@ -487,3 +488,92 @@ def test_without_an_sdk_the_envelope_is_returned_and_nothing_is_emitted():
         raise ToolFailure("t", "down", transient=True)
 
     assert_envelope(tool(), code="UNAVAILABLE")
+
+
+class TestAwkward:
+    """What a guard makes of mistakes around it: an answer, never a crash of the agent."""
+
+    def answer(self, raised, **options):
+        @guard("awkward", **options)
+        def tool():
+            raise raised
+
+        return tool()
+
+    def test_a_state_that_is_away_does_not_undo_a_success(self):
+        class Away(dict):
+            def get(self, *_):
+                raise ConnectionError
+
+        @guard("pay")
+        def pay():
+            return "paid"
+
+        with toolfault.run("c", state=Away()), capture_tool_errors() as reported:
+            assert pay() == {"status": "ok", "output": "paid"}
+        assert (reported.calls[0].outcome, reported.calls[0].effect) == ("ok", "applied")
+
+    def test_a_stream_left_in_the_middle_may_have_taken_effect(self):
+        @guard("charge")
+        def charge():
+            yield "charged"
+            yield "receipt"
+
+        with capture_tool_errors() as reported:
+            stream = charge()
+            next(stream)
+            stream.close()
+        (call,) = reported.calls
+        assert (call.outcome, call.effect, len(call.attempts)) == ("cancelled", "unknown", 1)
+
+    def test_a_stream_whose_end_raises_leaves_nothing_behind(self):
+        @guard("charge")
+        def charge():
+            try:
+                yield 1
+            finally:
+                raise LookupError
+
+        stream = charge()
+        next(stream)
+        with pytest.raises(LookupError):
+            stream.close()
+        assert toolfault.telemetry.current.current_call() is None
+
+    def test_a_rule_that_raises_or_answers_nonsense_is_a_bug_of_the_tool(self):
+        def rule(tool, error):
+            raise RuntimeError
+
+        for broken in (rule, lambda tool, error: "nonsense"):
+            rules = ToolErrorMap({ValueError: broken})
+            assert_envelope(self.answer(ValueError(), error_map=rules), code="INTERNAL")
+
+    def test_a_typed_error_without_its_constructor_still_answers(self):
+        class Bare(ToolFailure):
+            def __init__(self):
+                pass
+
+        assert_envelope(self.answer(Bare()), code="INTERNAL", action="stop_and_tell_user")
+
+    def test_a_message_that_is_no_text_is_said_to_the_author(self):
+        with pytest.raises(TypeError, match="message is a ValueError; write text"):
+            ToolFailure("t", "down", transient=True, message=ValueError())
+
+    def test_groups_of_any_depth_end(self):
+        error = ValueError()
+        for _ in range(3000):
+            error = ExceptionGroup("g", [error])
+        assert_envelope(self.answer(error), code="INTERNAL")
+
+    def test_an_exception_made_to_be_awkward_still_answers(self):
+        class EvilError(Exception):
+            def __getattribute__(self, name):
+                raise RuntimeError
+
+        assert_envelope(self.answer(EvilError()), code="INTERNAL")
+
+    def test_one_instance_raised_twice_keeps_no_text_of_a_handler(self):
+        shared = ToolFailure("t", "down", transient=True)
+        generic = toolfault.handlers.send_generic_message_to_llm_unless_visible_to_llm("Generic.")
+        self.answer(shared, on_error=generic)
+        assert shared.message is None

@@ -94,3 +94,15 @@ def test_a_secret_file_that_is_missing_is_named():
 def test_only_secrets_may_stand_in_files():
     with pytest.raises(SettingError, match="TOOLFAULT_HOST_FILE is no setting"):
         read({"TOOLFAULT_HOST_FILE": "/x"})
+
+
+def test_a_secret_may_end_in_a_newline_and_holds_nothing_unprintable():
+    assert read({"TOOLFAULT_TOKEN": "tft_fake\n"}).token == "tft_fake"
+    with pytest.raises(SettingError, match="TOOLFAULT_TOKEN: its value is not accepted"):
+        read({"TOOLFAULT_TOKEN": "tft\x1bfake"})
+
+
+@pytest.mark.parametrize("url", ["notaurl", "127.0.0.1:8700", "http://[", "http://"])
+def test_an_address_that_is_none_is_said_for_a_flag_as_for_a_variable(url):
+    with pytest.raises(SettingError, match=r"--url: .* is not accepted"):
+        read({}, url=url)

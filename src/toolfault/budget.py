@@ -6,21 +6,27 @@ resets the count. The tool stays callable: it is advice that changes, and a late
 
 from __future__ import annotations
 
+import logging
 import threading
 from collections import OrderedDict
-from collections.abc import MutableMapping
+from collections.abc import Iterator, MutableMapping
+from contextlib import contextmanager
 from typing import Any
 
 DEFAULT_LIMIT = 2
 _KEY = "toolfault.failures:"
+_HIGHEST = 1_000_000  # what a spoiled number is taken for
 _LARGEST = 10_000  # conversations x tools that are failing now
 
+_log = logging.getLogger(__name__)
 _lock = threading.Lock()
 _in_process: OrderedDict[str, int] = OrderedDict()
 
 
 def failed(tool: str, conversation: str, state: MutableMapping[str, Any] | None) -> int:
     """Count one more failure; the consecutive failures so far.
+
+    A mapping that raises costs nobody his call: the process counts instead.
 
     Args:
         tool: name of the tool.
@@ -29,8 +35,10 @@ def failed(tool: str, conversation: str, state: MutableMapping[str, Any] | None)
     """
     with _lock:
         if state is not None:
-            state[_KEY + tool] = count = _number(state.get(_KEY + tool)) + 1
-            return count
+            with _tolerant():
+                count = min(_number(state.get(_KEY + tool)) + 1, _HIGHEST)
+                state[_KEY + tool] = count
+                return count
         key = f"{tool}\0{conversation}"
         _in_process[key] = count = _in_process.get(key, 0) + 1
         _in_process.move_to_end(key)
@@ -42,14 +50,23 @@ def failed(tool: str, conversation: str, state: MutableMapping[str, Any] | None)
 def reset(tool: str, conversation: str, state: MutableMapping[str, Any] | None) -> None:
     """Forget the failures of a tool in a conversation; called after ok and declined."""
     if state is not None:
-        with _lock:
+        with _lock, _tolerant():
             if state.get(_KEY + tool):
                 state[_KEY + tool] = 0
-    elif _in_process:
+    if _in_process:
         with _lock:
             _in_process.pop(f"{tool}\0{conversation}", None)
 
 
+@contextmanager
+def _tolerant() -> Iterator[None]:
+    try:
+        yield
+    except Exception:  # noqa: BLE001 - a session store that is away is not the tool's failure
+        _log.warning("the mapping of the failure budget failed; this process counts", exc_info=True)
+
+
 def _number(value: Any) -> int:
     # Session state comes back from JSON, a database or another program.
-    return value if isinstance(value, int) and value >= 0 else 0
+    is_count = isinstance(value, int) and not isinstance(value, bool)
+    return min(value, _HIGHEST) if is_count and value >= 0 else 0

@@ -5,6 +5,7 @@ The guard and the framework hooks drive it; they differ only in who runs the bod
 
 from __future__ import annotations
 
+import copy
 import functools
 import time
 from collections.abc import Callable
@@ -15,13 +16,13 @@ from opentelemetry import context as otel_context
 from opentelemetry import trace
 from opentelemetry.context import Context
 
-from toolfault import budget, envelope, retry, taxonomy
+from toolfault import budget, carried, envelope, retry, taxonomy
 from toolfault import conventions as c
 from toolfault.envelope import Envelope
 from toolfault.error_map import ToolErrorMap
-from toolfault.errors import ToolError, ToolResultError
+from toolfault.errors import ToolError, ToolFailure, ToolResultError
 from toolfault.run import RanTool, Run, current_run
-from toolfault.taxonomy import Action, Effect, Outcome
+from toolfault.taxonomy import Action, Code, Effect, Outcome
 from toolfault.telemetry import current, declared, detail, report, spans
 from toolfault.telemetry.declared import Tool
 from toolfault.telemetry.record import Attempt, Attributes, ToolCall
@@ -88,6 +89,7 @@ class Call:
         self._effect = Effect.NONE
         self._twice = False
         self._waited = 0.0
+        self._started = 0  # unix ns of the attempt that is under way, else 0
         self._finished = False
         self._run = current_run() or run
 
@@ -103,11 +105,18 @@ class Call:
         if self._unheard:
             self.span = spans.NOWHERE
         else:
-            declared.announce()
-            self.span = self._open_span()
+            self.span = self._reported_span()
             self.start_ns = spans.start_of(self.span.span, self.start_ns)
         self.current = current.CurrentCall(self.tool.name, self.span.span)
         self.enter()
+
+    def _reported_span(self) -> spans.CallSpan:
+        try:
+            declared.announce()
+            return self._open_span()
+        except Exception:  # noqa: BLE001 - a sampler or processor of somebody else
+            report.note_fault()
+            return spans.NOWHERE
 
     def _open_span(self) -> spans.CallSpan:
         outer = current.current_call()
@@ -129,9 +138,9 @@ class Call:
             otel_context.detach(self._span_token)
 
     def stop(self) -> None:
-        """Leave for good; a call interrupted between two attempts ends as cancelled."""
+        """Leave for good; a call that was left in the middle ends as cancelled."""
         if not self._finished:
-            self._finish(Outcome.CANCELLED)
+            self._cancelled()
         self.leave()
 
     def begin(self) -> None:
@@ -155,16 +164,32 @@ class Call:
             BaseException: `raised`, when it is a cancellation; reported first.
         """
         if not isinstance(raised, Exception):
-            effect = taxonomy.effect_of(Outcome.CANCELLED, None, writes=self.tool.writes)
-            self._note_attempt(Outcome.CANCELLED, None, effect)
-            self._finish(Outcome.CANCELLED)
+            self._cancelled()
             raise raised
-        error = self.error_map.classify(raised, tool=self.tool.name)
+        error = self._classified(raised)
         self._note_attempt(error.outcome, error, self._effect_of(error))
         wait = self._wait_before_next(error, untyped=error.reason == taxonomy.UNMAPPED_FAILURE)
         if wait is None:
             self.conclude(error, raised)
         return wait
+
+    def _cancelled(self) -> None:
+        if self._started:
+            effect = taxonomy.effect_of(Outcome.CANCELLED, None, writes=self.tool.writes)
+            self._note_attempt(Outcome.CANCELLED, None, effect)
+        self._finish(Outcome.CANCELLED)
+
+    def _classified(self, raised: Exception) -> ToolError:
+        try:
+            error = self.error_map.classify(raised, tool=self.tool.name)
+            # Rules are the author's: one may return anything.
+            return error if isinstance(error, ToolError) else self._nameless()
+        except Exception:  # noqa: BLE001 - a rule that raises, an exception made to be awkward
+            report.note_fault()
+            return self._nameless()
+
+    def _nameless(self) -> ToolError:
+        return ToolFailure(self.tool.name, taxonomy.UNMAPPED_FAILURE, code=Code.INTERNAL)
 
     def never_ran(self, error: ToolError) -> Envelope:
         """The call was turned away before anything ran; what the model is to read."""
@@ -190,6 +215,7 @@ class Call:
             self._waited,
         )
         self.attempts.append(attempt)
+        self._started = 0
 
     def _effect_of(self, error: ToolError) -> Effect:
         if error.effect is not None:
@@ -223,10 +249,17 @@ class Call:
 
     def conclude(self, error: ToolError, raised: BaseException) -> Envelope:
         """Give the advice, build the answer and report the failure."""
-        self.error = error
+        try:
+            return self._concluded(error, raised)
+        except Exception:  # noqa: BLE001 - an error made to be awkward; the model gets an answer
+            report.note_fault()
+            self.decide = None
+            return self._concluded(nameless := self._nameless(), nameless)
+
+    def _concluded(self, error: ToolError, raised: BaseException) -> Envelope:
         if error is not raised:
             error.raw_error = raised
-        self._ask(error)
+        self.error = error = self._asked(error)
         action, failures = self._advice(error)
         ref = self.current.reference_id
         if error.outcome is Outcome.DECLINED:
@@ -249,12 +282,17 @@ class Call:
         self._finish(error.outcome, told)
         return self.answer
 
-    def _ask(self, error: ToolError) -> None:
+    def _asked(self, error: ToolError) -> ToolError:
+        """The error with the text of a handler, if one has something to say."""
         if self.decide is None or error.outcome is Outcome.DECLINED:
-            return
+            return error
         text = self.decide(error, self)
         self.escalates = text is None
-        error.message = text or error.message
+        if text is None:
+            return error
+        told = copy.copy(error)  # an author may raise one instance again and again
+        told.message = text
+        return told
 
     def _advice(self, error: ToolError) -> tuple[Action, int]:
         """The action and the consecutive failures, 0 where the budget does not count."""
@@ -350,10 +388,18 @@ class Ending(NamedTuple):
             retry_after=error.retry_after,
             field=error.field,
             evidence=envelope.safe(error.evidence) if error.evidence else None,
-            message=self.message,
+            message=None if _quotes(self.raised, error.message) else self.message,
             user_message=envelope.safe(words) if words else None,
             exception_type=detail.type_name(cause) if cause is not None else None,
             frame=detail.frame_of(self.raised) if call.attempts else None,
             budget_failures=self.failures or None,
             budget_limit=call.budget_limit if self.failures else None,
         )
+
+
+def _quotes(raised: BaseException, message: str | None) -> bool:
+    """Whether a handler made the message of an exception's own text: no span may carry that."""
+    if message is None or isinstance(raised, ToolError):
+        return False
+    text = carried.text(raised).strip()
+    return bool(text) and text[:100] in message

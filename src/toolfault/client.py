@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import http.client
 import json
 import urllib.error
 import urllib.request
@@ -31,12 +32,14 @@ class Service(Protocol):
 
 def look_up(where: Service, reference: str) -> dict[str, Any]:
     """The API's answer for one reference, found or not."""
-    return _asked(where, f"/api/v1/references/{quote(reference, safe='')}")
+    asked = quote(reference.encode("utf-8", "replace"), safe="")
+    return _asked(where, f"/api/v1/references/{asked}")
 
 
 def page(where: Service, path: str, **filters: str | int | None) -> dict[str, Any]:
     """The newest items of one list of the API, narrowed to what is given."""
-    asked = urlencode({name: value for name, value in filters.items() if value is not None})
+    given = {name: value for name, value in filters.items() if value is not None}
+    asked = urlencode(given, errors="replace")
     return _asked(where, f"/api/v1/{path}?{asked}")
 
 
@@ -71,7 +74,7 @@ def _asked(where: Service, path: str, method: str = "GET") -> dict[str, Any]:
             if error.code == _NOT_FOUND:
                 return _decoded(error.read(), where.url)
             raise ServiceError(_refusal(where.url, error)) from None
-    except (urllib.error.URLError, OSError):
+    except (OSError, http.client.HTTPException, ValueError):
         raise ServiceError(
             f"No service answers at {where.url}. Start one with `toolfault up`, or say where it "
             "is with --url or TOOLFAULT_URL."

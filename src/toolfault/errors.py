@@ -46,6 +46,15 @@ class ToolError(Exception):
     """
 
     outcome: ClassVar[Outcome]
+    # Defaults for a subclass that does not call `super().__init__`.
+    tool, reason, code = "", taxonomy.UNMAPPED_FAILURE, Code.INTERNAL
+    message: str | None = None
+    transient = False
+    retry_after: float | None = None
+    field: str | None = None
+    effect: Effect | None = None
+    evidence: str | None = None
+    user_message: str | None = None
     #: The exception this error was translated from; never shown to a model.
     raw_error: BaseException | None = None
     #: The call's reference and what its model was to read, once the call is over.
@@ -66,6 +75,14 @@ class ToolError(Exception):
         evidence: str | None = None,
         user_message: str | None = None,
     ) -> None:
+        for name, text in (
+            ("message", message),
+            ("field", field),
+            ("evidence", evidence),
+            ("user_message", user_message),
+        ):
+            if text is not None and not isinstance(text, str):
+                raise TypeError(f"{name} is a {type(text).__name__}; write text")
         if not _REASON.fullmatch(reason) or len(reason) > MAX_NAME:
             raise ValueError(
                 f"reason {reason!r} is not a snake_case code; write one such as 'slot_taken'"
@@ -77,7 +94,7 @@ class ToolError(Exception):
         self.message = message
         self.code = _member(Code, "code", code)
         self.transient = transient
-        self.retry_after = retry_after
+        self.retry_after = None if retry_after is None else float(retry_after)
         self.field = field
         self.effect = None if effect is None else _member(Effect, "effect", effect)
         self.evidence = evidence

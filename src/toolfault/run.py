@@ -10,6 +10,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import MutableMapping
+from contextlib import suppress
 from contextvars import ContextVar, Token
 from enum import StrEnum
 from types import TracebackType
@@ -156,7 +157,9 @@ class Run:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        _current.reset(self._tokens.pop())
+        # In another context than the one that entered, or left twice, there is nothing to undo.
+        with suppress(ValueError, IndexError):
+            _current.reset(self._tokens.pop())
 
     async def __aenter__(self) -> Self:
         return self.__enter__()

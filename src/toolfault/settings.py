@@ -8,6 +8,7 @@ import os
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -42,7 +43,7 @@ def _positive(text: str) -> int:
 
 
 def _http_address(text: str) -> str:
-    if not text.startswith(("http://", "https://")):
+    if not text.startswith(("http://", "https://")) or not urlsplit(text).hostname:
         raise ValueError
     return text.rstrip("/")
 
@@ -173,9 +174,17 @@ def _told(environ: Mapping[str, str], setting: Any) -> str | None:
         raise SettingError(f"{name}_FILE: {file} cannot be read ({error}).") from None
 
 
+def _line(text: str) -> str:
+    """The text without the newline a mounted secret ends in; nothing else unprintable is taken."""
+    line = text.strip()
+    if not line.isprintable():
+        raise ValueError
+    return line
+
+
 def _parsed(name: str, text: str, setting: Any) -> Any:
     try:
-        return setting.metadata["read"](text)
+        return setting.metadata["read"](_line(text))
     except ValueError:
         shown = "its value" if not setting.repr else repr(text)
         raise SettingError(

@@ -254,9 +254,11 @@ def _generator(function: Any, hook: Hook) -> Any:
                 finally:
                     call.enter()
         finally:
-            if items is not None:
-                items.close()
-            call.stop()
+            try:
+                if items is not None:
+                    items.close()
+            finally:
+                call.stop()
         yield hook.failure(call)
 
     return guarded
@@ -290,9 +292,11 @@ def _async_generator(function: Any, hook: Hook) -> Any:
                 finally:
                     call.enter()
         finally:
-            if items is not None:
-                await items.aclose()
-            call.stop()
+            try:
+                if items is not None:
+                    await items.aclose()
+            finally:
+                call.stop()
         yield hook.failure(call)
 
     return guarded

@@ -127,8 +127,7 @@ def test_a_full_queue_loses_the_newest_and_says_how_many():
         ping()
     trace.get_tracer_provider().force_flush()
     """
-    limits = {"OTEL_BSP_MAX_QUEUE_SIZE": "10", "OTEL_BSP_MAX_EXPORT_BATCH_SIZE": "10",
-              "OTEL_BSP_SCHEDULE_DELAY": "60000"}  # fmt: skip
+    limits = {"OTEL_BSP_MAX_QUEUE_SIZE": "10", "OTEL_BSP_SCHEDULE_DELAY": "60000"}
     with collector() as (port, received):
         run_agent(
             port, "import toolfault.telemetry.delivery as d\n" + textwrap.dedent(code), **limits
@@ -176,6 +175,8 @@ def test_a_forked_child_reports_for_itself():
     [
         ("OTEL_TRACES_EXPORTER", "zipkin", "write otlp, console or none"),
         ("OTEL_EXPORTER_OTLP_PROTOCOL", "http/xml", "write one of grpc, http/protobuf"),
+        ("OTEL_BSP_MAX_QUEUE_SIZE", "abc", "give a number of records, 1 or more"),
+        ("OTEL_BLRP_MAX_QUEUE_SIZE", "0", "give a number of records, 1 or more"),
     ],
 )
 def test_a_variable_that_asks_for_something_unknown_is_named(variable, value, told):

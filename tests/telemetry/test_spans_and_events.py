@@ -10,7 +10,7 @@ from opentelemetry.sdk.trace import TracerProvider, sampling
 from opentelemetry.trace import SpanKind, StatusCode
 
 import toolfault
-from toolfault import ToolFailure, ToolNotFoundError, ToolRefusal, guard, never_ran
+from toolfault import ToolFailure, ToolNotFoundError, ToolRefusal, guard, handlers, never_ran
 from toolfault.telemetry import spans
 
 PLANTED = "planted-raw-text-7f3a"
@@ -365,3 +365,38 @@ def test_a_fault_of_our_own_never_reaches_the_agent(exported, monkeypatch, caplo
     assert book() == {"status": "ok", "output": "m-7781"}
     assert book(KeyError())["status"] == "error"
     assert toolfault.telemetry.report.faults() == before + 2
+
+
+def test_a_lone_surrogate_of_a_model_does_not_lose_the_batch(exported):
+    never_ran(ToolNotFoundError("book_\ud83d"))
+    (span,) = exported.spans
+    assert span.name == "execute_tool book_?"
+    assert span.attributes["gen_ai.tool.name"] == "book_?"
+    for event in exported.events:
+        repr(vars(event)).encode()
+
+
+def test_a_sampler_of_somebody_else_that_raises_does_not_reach_the_agent(exported):
+    class Broken(sampling.Sampler):
+        def should_sample(self, *_, **__):
+            raise RuntimeError
+
+        def get_description(self):
+            return "broken"
+
+    spans.use_provider(TracerProvider(sampler=Broken()))
+    assert book() == {"status": "ok", "output": "m-7781"}
+    assert book(KeyError())["status"] == "error"
+    assert len(exported.named("toolfault.tool_error")) == 1
+
+
+def test_an_exceptions_text_that_a_handler_tells_the_model_stays_off_the_span(exported):
+    with pytest.warns(handlers.SensitiveMessageWarning):
+        tell = handlers.send_exception_message_to_llm()
+
+    @guard("quoting", on_error=tell)
+    def quoting():
+        raise ValueError(PLANTED)
+
+    assert PLANTED in quoting()["error"]["message"]
+    assert PLANTED not in exported.spans[0].to_json()

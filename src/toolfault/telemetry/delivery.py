@@ -26,14 +26,27 @@ from toolfault.conventions import COUNT, TELEMETRY_DROPPED
 from toolfault.telemetry import events
 
 _EXIT_SECONDS = 4.0  # with the rest of its work the interpreter ends within 5 s
-_DEFAULT_QUEUE = 2048
+_DEFAULT_QUEUE, _DEFAULT_BATCH = 2048, 512
+
+
+def _queue_size(variable: str) -> int:
+    told = os.environ.get(variable) or str(_DEFAULT_QUEUE)
+    if not told.strip().isdecimal() or not int(told):
+        raise ValueError(f"{variable} is {told!r}; give a number of records, 1 or more")
+    return int(told)
+
+
+def _batch_size(variable: str, queue: int) -> int:
+    """As told, or the SDK's own, but no more than the queue holds: the SDK refuses that."""
+    told = os.environ.get(variable, "")
+    return min(int(told) if told.isdecimal() and int(told) else _DEFAULT_BATCH, queue)
 
 
 class Gate:
     """Records under way and records lost, of one processor."""
 
     def __init__(self, queue_variable: str) -> None:
-        self._limit = int(os.environ.get(queue_variable) or _DEFAULT_QUEUE)
+        self.limit = _queue_size(queue_variable)
         self._reset()
         if hasattr(os, "register_at_fork"):
             os.register_at_fork(after_in_child=self._reset)
@@ -46,7 +59,7 @@ class Gate:
     def admit(self) -> bool:
         """Whether there is room for one more record; a refused one is counted as lost."""
         with self._lock:
-            if self._under_way >= self._limit:
+            if self._under_way >= self.limit:
                 self._lost += 1
                 return False
             self._under_way += 1
@@ -94,7 +107,11 @@ class SpanDelivery(SpanProcessor):
 
     def __init__(self, exporter: SpanExporter) -> None:
         self._gate = Gate("OTEL_BSP_MAX_QUEUE_SIZE")
-        self._batch = BatchSpanProcessor(_CountedSpans(exporter, self._gate))
+        self._batch = BatchSpanProcessor(
+            _CountedSpans(exporter, self._gate),
+            max_queue_size=self._gate.limit,
+            max_export_batch_size=_batch_size("OTEL_BSP_MAX_EXPORT_BATCH_SIZE", self._gate.limit),
+        )
 
     def on_end(self, span: ReadableSpan) -> None:
         """Queue a sampled span, or count it as lost."""
@@ -147,7 +164,11 @@ class LogDelivery(LogRecordProcessor):
 
     def __init__(self, exporter: LogRecordExporter) -> None:
         self._gate = Gate("OTEL_BLRP_MAX_QUEUE_SIZE")
-        self._batch = BatchLogRecordProcessor(_CountedLogs(exporter, self._gate))
+        self._batch = BatchLogRecordProcessor(
+            _CountedLogs(exporter, self._gate),
+            max_queue_size=self._gate.limit,
+            max_export_batch_size=_batch_size("OTEL_BLRP_MAX_EXPORT_BATCH_SIZE", self._gate.limit),
+        )
 
     def on_emit(self, log_record: ReadWriteLogRecord) -> None:
         """Queue a record, or count it as lost."""

@@ -19,7 +19,7 @@ from opentelemetry._logs import (
 from opentelemetry.trace import NonRecordingSpan, SpanContext, TraceFlags
 
 from toolfault.taxonomy import Code, Outcome
-from toolfault.telemetry.record import Attributes, ToolCall
+from toolfault.telemetry.record import Attributes, ToolCall, clean, cleaned
 
 SCOPE = "toolfault"
 ERROR, WARN, INFO = SeverityNumber.ERROR, SeverityNumber.WARN, SeverityNumber.INFO
@@ -124,8 +124,8 @@ def emit(
             timestamp=time.time_ns() if at is None else at,
             context=place.context if place else None,
             severity_number=severity,
-            body=body,
-            attributes=attributes,
+            body=None if body is None else clean(body),
+            attributes=cleaned(attributes),
             event_name=name,
         )
     )

@@ -11,6 +11,20 @@ from toolfault.taxonomy import Action, Code, Effect, Outcome
 Attributes = dict[str, str | int | float | bool]
 
 
+def clean(text: str) -> str:
+    """`text` without lone surrogates: one of them, from a model's JSON, loses a whole batch."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return text.encode("utf-8", "replace").decode()
+    return text
+
+
+def cleaned(attributes: Attributes) -> Attributes:
+    """Attributes whose text can be sent."""
+    return {k: clean(v) if isinstance(v, str) else v for k, v in attributes.items()}
+
+
 class Attempt(NamedTuple):
     """One attempt of a call."""
 

@@ -11,7 +11,7 @@ from opentelemetry.trace import Span, SpanKind, Status, StatusCode, Tracer, Trac
 from toolfault import conventions as c
 from toolfault import taxonomy
 from toolfault.telemetry.events import SCOPE
-from toolfault.telemetry.record import Attributes, ToolCall
+from toolfault.telemetry.record import Attributes, ToolCall, clean, cleaned
 
 _NAME_PREFIXES = (f"{c.EXECUTE_TOOL} ", "tools/call ")
 _KIND_ATTRIBUTES = {
@@ -85,9 +85,9 @@ def open_own(tool: str, identity: Attributes, start: int) -> CallSpan:
     """A new span, child of the current one."""
     current = trace.get_current_span()
     span = tracer().start_span(
-        f"{c.EXECUTE_TOOL} {tool}",
+        f"{c.EXECUTE_TOOL} {clean(tool)}",
         kind=SpanKind.INTERNAL,
-        attributes=identity,
+        attributes=cleaned(identity),
         start_time=start,
         record_exception=False,
         set_status_on_exception=False,
@@ -130,7 +130,7 @@ def record(call_span: CallSpan, call: ToolCall, *, end: int) -> None:
         if call.outcome in taxonomy.ERROR_OUTCOMES and call.code is not None:
             attributes[c.ERROR_TYPE] = call.code.value
             span.set_status(Status(StatusCode.ERROR, taxonomy.MESSAGES[call.code]))
-        span.set_attributes(attributes)
+        span.set_attributes(cleaned(attributes))
         for attempt in call.attempts if call.code or len(call.attempts) > 1 else ():
             span.add_event(c.ATTEMPT_EVENT, attempt.attributes(), timestamp=attempt.end)
     if call_span.owned:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any
 
 import psycopg
@@ -67,6 +68,10 @@ def get_reference(request: Request, ref: str, ctx: Ctx) -> Response:
     return Response(answer.model_dump_json(), status, media_type="application/json")
 
 
+_READY_WITHIN = 2.0  # s; a stopped database keeps a connection open and says nothing
+_NO_ANSWER = "The database does not answer."
+
+
 @operation.get("/healthz")
 async def healthz() -> JSONResponse:
     """Whether this process runs."""
@@ -74,9 +79,15 @@ async def healthz() -> JSONResponse:
 
 
 @operation.get("/readyz")
-def readyz(ctx: Ctx) -> JSONResponse:
+async def readyz(ctx: Ctx) -> JSONResponse:
     """Whether this process can serve, and if not why."""
-    reason = ctx.readiness() or _store_trouble(ctx)
+    reason = ctx.readiness()
+    if reason is None:
+        try:
+            async with asyncio.timeout(_READY_WITHIN):
+                reason = await asyncio.to_thread(_store_trouble, ctx)
+        except TimeoutError:
+            reason = _NO_ANSWER
     if reason is None:
         return JSONResponse({"status": "ready"})
     return JSONResponse({"status": "not ready", "reason": reason}, 503, {"Retry-After": "5"})
@@ -87,7 +98,7 @@ def _store_trouble(ctx: Context) -> str | None:
         with ctx.engine.connect() as conn:
             ping(conn)
     except (SQLAlchemyError, psycopg.Error):
-        return "The database does not answer."
+        return _NO_ANSWER
     return None
 
 

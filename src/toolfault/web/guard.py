@@ -67,8 +67,8 @@ class Guard:
         await self._app(scope, receive if body is None else _replay(body, receive), send_guarded)
 
     def _check(self, method: str, headers: Headers) -> None:
-        host = urlsplit(f"//{headers.get('host', '')}")
-        if self._hosts is not None and host.hostname not in self._hosts:
+        host = _hostname(f"//{headers.get('host', '')}")
+        if self._hosts is not None and host not in self._hosts:
             raise ProblemError(
                 421, "Use the address this service was started with, or set TOOLFAULT_BASE_URL."
             )
@@ -105,7 +105,14 @@ def _is_same_origin(headers: Headers) -> bool:
     if headers.get("sec-fetch-site", "same-origin") not in ("same-origin", "none"):
         return False
     origin = headers.get("origin")
-    return origin is None or urlsplit(origin).netloc == headers.get("host")
+    return origin is None or origin.partition("://")[2] == headers.get("host")
+
+
+def _hostname(address: str) -> str | None:
+    try:
+        return urlsplit(address).hostname
+    except ValueError:  # half an IPv6 address
+        return None
 
 
 def is_from_our_page(headers: Headers) -> bool:
