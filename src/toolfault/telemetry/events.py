@@ -57,9 +57,16 @@ class _Logger:
 _logger = _Logger()
 
 
+class Unheard:
+    """That nobody listens is believed for 10 ms: asking OpenTelemetry costs more than a call."""
+
+    until = 0  # monotonic ns
+
+
 def use_provider(provider: LoggerProvider | None) -> None:
     """Send events to `provider` instead of the global one; None undoes it."""
     _logger.provider = provider
+    Unheard.until = 0
 
 
 def is_on() -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import time
 from collections.abc import Callable
 
 from toolfault import conventions as c
@@ -15,6 +16,9 @@ _log = logging.getLogger(__name__)
 
 #: Called with every finished call; the testing kit listens here.
 listeners: list[Callable[[ToolCall], None]] = []
+
+
+_BELIEVED = 10_000_000  # ns; an SDK that somebody sets up later is noticed after that
 
 
 class _Faults:
@@ -37,7 +41,15 @@ def note_fault() -> None:
 
 def is_off() -> bool:
     """Whether nobody listens: no SDK for spans, none for events, no test."""
-    return spans.is_off() and not events.is_on() and not listeners
+    if listeners:
+        return False
+    now = time.monotonic_ns()
+    if now < events.Unheard.until:
+        return True
+    if not spans.is_off() or events.is_on():
+        return False
+    events.Unheard.until = now + _BELIEVED
+    return True
 
 
 def finished(

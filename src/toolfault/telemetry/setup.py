@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from opentelemetry import _logs as otel_logs
 from opentelemetry import trace
 
-from toolfault.telemetry import black_box, declared
+from toolfault.telemetry import black_box, declared, events
 
 if TYPE_CHECKING:
     from opentelemetry.sdk._logs import LoggerProvider
@@ -57,6 +57,7 @@ def configure(service_name: str | None = None) -> None:
     resource = Resource.create(_named(service_name))
     _set_up_spans(resource)
     _set_up_events(resource)
+    events.Unheard.until = 0
     if not _Configured.done:
         _Configured.done = True
         black_box.install()

@@ -10,7 +10,7 @@ from opentelemetry.trace import Span, SpanKind, Status, StatusCode, Tracer, Trac
 
 from toolfault import conventions as c
 from toolfault import taxonomy
-from toolfault.telemetry.events import SCOPE
+from toolfault.telemetry.events import SCOPE, Unheard
 from toolfault.telemetry.record import Attributes, ToolCall, clean, cleaned
 
 _NAME_PREFIXES = (f"{c.EXECUTE_TOOL} ", "tools/call ")
@@ -33,6 +33,7 @@ class _Provider:
 def use_provider(provider: TracerProvider | None) -> None:
     """Open spans with `provider` instead of the global one; None undoes it."""
     _Provider.given = provider
+    Unheard.until = 0
 
 
 def is_off() -> bool:
