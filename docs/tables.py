@@ -7,10 +7,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from dataclasses import fields
 from pathlib import Path
 
 import toolfault
 from toolfault import conventions, taxonomy
+from toolfault.settings import PREFIX, Settings
 from toolfault.telemetry.declared import Tool
 from toolfault.testing import capture_tool_errors
 
@@ -117,12 +119,26 @@ _EVENTS = {
     "RUN_LIMIT_EXCEEDED", "DEAD_LETTER", "TELEMETRY_DROPPED", "EXCEPTION", "LOG",
 }  # fmt: skip
 
+
+def service_settings() -> str:
+    """Every setting of the service."""
+    lines = ["| variable | default | what it says |", "|---|---|---|"]
+    for setting in fields(Settings):
+        default = getattr(Settings(data_dir=Path("~/.local/share/toolfault")), setting.name)
+        shown = "" if default is None else f"`{default}`"
+        lines.append(
+            f"| `{PREFIX}{setting.name.upper()}` | {shown} | {setting.metadata['sentence']} |"
+        )
+    return "\n".join(lines)
+
+
 TABLES: dict[str, Callable[[], str]] = {
     "raised": raised,
     "codes": codes,
     "options": options,
     "record": record,
     "events": run_events,
+    "settings": service_settings,
 }
 
 
