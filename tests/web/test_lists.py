@@ -319,6 +319,23 @@ async def test_an_alert_over_many_tools_of_a_service_is_their_calls_incident(sto
     assert card["incident"]["name"] == "ToolfaultManyToolsFailing"
 
 
+async def test_a_ticket_that_follows_does_not_hide_the_page(store, make, web):
+    call = make.call()
+    store([call])
+    for minutes, severity in ((1, "critical"), (2, "ticket")):
+        labels = {
+            "alertname": severity,
+            "severity": severity,
+            "service": "calendar-agent",
+            "code": "INTERNAL",
+        }
+        started = (call.started_at + timedelta(minutes=minutes)).isoformat()
+        one = alert(startsAt=started, labels=labels, fingerprint=f"00000000000000{minutes:02}")
+        await web.post("/api/v1/alerts", json=webhook(one))
+    card = (await web.get(f"/api/v1/references/{call.reference_id}")).json()["matches"][0]
+    assert card["incident"]["name"] == "critical"
+
+
 async def test_names_that_stand_for_many_in_metrics_find_their_calls(store, make, web):
     declared, undeclared = make.call(), make.call(tool="nobody_declared")
     store([declared, undeclared], [make.declared()])

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from toolfault.store.queries.lists import Incident
     from toolfault.store.queries.references import Reference
 
+#: A ticket that follows a page must not hide it from who asks about the same call.
+_SEVERITIES = ("critical", "warning", "ticket")
 #: An alert fires some time after the calls that made it fire.
 BEFORE_FIRING = timedelta(minutes=30)
 _PLACES = (
@@ -39,13 +41,21 @@ class Incidents:
     def of(
         self, place: Mapping[str, str | None], began: datetime, ended: datetime | None = None
     ) -> IncidentSummary | None:
-        """The newest incident over this place that touches this stretch."""
+        """The gravest incident over this place that touches this stretch; of those the newest."""
         last = (ended or began) + BEFORE_FIRING
-        for one in self._known:
-            is_near = one.started_at <= last and (one.ended_at is None or one.ended_at >= began)
-            if is_near and covers(one, place):
-                return summarise(one)
-        return None
+        near = [
+            one
+            for one in self._known
+            if one.started_at <= last
+            and (one.ended_at is None or one.ended_at >= began)
+            and covers(one, place)
+        ]
+        return summarise(min(near, key=_rank)) if near else None
+
+
+def _rank(incident: Incident) -> int:
+    severity = incident.labels.get("severity")
+    return _SEVERITIES.index(severity) if severity in _SEVERITIES else len(_SEVERITIES)
 
 
 def place_of(row: Any) -> dict[str, str | None]:
@@ -54,7 +64,7 @@ def place_of(row: Any) -> dict[str, str | None]:
 
 
 def incident_for(conn: Connection, row: Reference) -> IncidentSummary | None:
-    """The newest incident that a call belongs to, by its labels and its time."""
+    """The incident that a call belongs to, by its labels and its time."""
     if row.outcome not in ERROR_OUTCOMES:
         return None
     at = row.at
