@@ -1,5 +1,8 @@
 """Ports open, or a sentence says which one does not and what to change."""
 
+import asyncio
+import socket
+
 import pytest
 
 from toolfault import ports
@@ -47,3 +50,19 @@ def test_an_ipv6_address_is_bracketed():
 def test_a_file_for_tls_that_cannot_be_read_is_named(tmp_path):
     with pytest.raises(StartError, match=r"key\.pem cannot be read"):
         ports.pem(tmp_path / "key.pem")
+
+
+async def test_a_small_answer_is_sent_at_once():
+    answered = asyncio.get_running_loop().create_future()
+
+    async def answer(_, writer):
+        sent_by = writer.get_extra_info("socket")
+        answered.set_result(sent_by.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY))
+        writer.close()
+
+    opened = ports.listen(Settings(web_port=0), "web")
+    async with await asyncio.start_server(answer, sock=opened):
+        _, writer = await asyncio.open_connection("127.0.0.1", ports.port_of(opened))
+        assert await answered != 0
+        writer.close()
+        await writer.wait_closed()

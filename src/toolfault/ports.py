@@ -24,7 +24,8 @@ def listen(settings: Settings, name: str) -> socket.socket:
     host, port = settings.host, getattr(settings, f"{name}_port")
     try:
         family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0][0]
-        opened = socket.socket(family, socket.SOCK_STREAM)
+        # The protocol is named: asyncio sends small answers at once only where it can see TCP.
+        opened = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     except OSError as error:
         raise StartError(_no_address(host, error)) from None
     opened.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # restart at once
