@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import ipaddress
 import socket
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from toolfault.settings import StartError
@@ -13,6 +14,15 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from toolfault.settings import Settings
+
+
+@dataclass(frozen=True, slots=True)
+class Addresses:
+    """Where a running service is reached."""
+
+    grpc: str
+    http: str
+    web: str
 
 
 def listen(settings: Settings, name: str) -> socket.socket:

@@ -25,7 +25,7 @@ from toolfault.settings import SettingError, StartError
 from toolfault.store.errors import StoreError
 
 if TYPE_CHECKING:
-    from toolfault.server import Addresses
+    from toolfault.ports import Addresses
 
 
 def _typer(help_: str) -> typer.Typer:
@@ -160,14 +160,21 @@ def erase(
 
 
 @db.command()
-def upgrade(*, data_dir: DataDir = None) -> None:
+def upgrade(
+    *,
+    read_password_file: Annotated[
+        Path | None,
+        typer.Option(help="Let the role toolfault_read, for dashboards, in with this password."),
+    ] = None,
+    data_dir: DataDir = None,
+) -> None:
     """Bring the schema to this version.
 
     Example: TOOLFAULT_DATABASE_URL=postgresql://... toolfault db upgrade
     """
     from toolfault.cli import database
 
-    typer.echo(database.upgrade(settings.read(data_dir=data_dir)))
+    typer.echo(database.upgrade(settings.read(data_dir=data_dir), read_password_file))
 
 
 @db.command()
@@ -203,6 +210,9 @@ def create(
         Path | None,
         typer.Option(help="Write the secret there instead; a file that exists is kept."),
     ] = None,
+    replace: Annotated[
+        bool, typer.Option("--replace", help="Put the new secret in the place of that file's.")
+    ] = False,
     data_dir: DataDir = None,
     as_json: AsJson = False,
 ) -> None:
@@ -213,8 +223,11 @@ def create(
     from toolfault.cli import database
 
     asked = settings.read(data_dir=data_dir)
+    if replace and secret_file is None:
+        raise SettingError("--replace needs the file: give --secret-file FILE as well.")
     if secret_file is not None:
-        _print(*database.keep_token(asked, name, role, service, secret_file), as_json=as_json)
+        put = database.replace_token if replace else database.keep_token
+        _print(*put(asked, name, role, service, secret_file), as_json=as_json)
         return
     made = database.make_token(asked, name, role, service)
     _print(made, made["secret"], as_json=as_json)

@@ -17,12 +17,11 @@ from typing import IO, TYPE_CHECKING, Any, cast
 from rich.console import Console
 
 from toolfault import client, settings
-from toolfault.demo import monitoring
 from toolfault.demo.summary import Summary
 from toolfault.settings import StartError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from toolfault.settings import Settings
 
@@ -43,20 +42,37 @@ def play(*, once: bool, as_json: bool) -> None:
     summary = Summary(Console(quiet=as_json))
     with (
         tempfile.TemporaryDirectory(prefix="toolfault-demo-") as data,
-        _service(data, once=once) as up,
-        _monitored(up[1]["web"], once=once) as is_monitored,
+        _service(data, once=once) as (service, addresses),
     ):
-        service, addresses = up
         asked = settings.read({}, url=addresses["web"])
         with summary:
-            told = [call for call in _agent(addresses["grpc"], summary) if call["reference"]]
-            found = [_looked_up(asked, call) for call in told]
+            found = _act(asked, addresses["grpc"], summary.hear)
         if as_json:
             print(json.dumps({"references": found, "web": addresses["web"]}), flush=True)  # noqa: T201
         summary.closing(addresses["web"], found, stays=not once)
         if not once:
-            summary.alerted(_fired(asked, found) if is_monitored else None, heard=is_monitored)
-            _wait(service)
+            _stay(service, asked, addresses, summary)
+
+
+def _stay(
+    service: subprocess.Popen[str], asked: Settings, addresses: dict[str, str], summary: Summary
+) -> None:
+    """Until Ctrl-C. Meanwhile the tools fail once more, now that Prometheus watches."""
+    with _monitored(addresses["web"]) as is_monitored:
+        if is_monitored:
+            again = _act(asked, addresses["grpc"], lambda _: None)
+            summary.alerted(_fired(asked, again), heard=True)
+        else:
+            summary.alerted(None, heard=False)
+        _wait(service)
+
+
+def _act(
+    asked: Settings, endpoint: str, hear: Callable[[dict[str, Any]], None]
+) -> list[dict[str, Any]]:
+    """The agent's conversation, and each of its references looked up."""
+    told = [call for call in _agent(endpoint, hear) if call["reference"]]
+    return [_looked_up(asked, call) for call in told]
 
 
 @contextmanager
@@ -80,9 +96,11 @@ def _service(data: str, *, once: bool) -> Iterator[tuple[subprocess.Popen[str], 
 
 
 @contextmanager
-def _monitored(web: str, *, once: bool) -> Iterator[bool]:
-    """Prometheus and Alertmanager beside a demo that stays, where they are installed."""
-    if once or not monitoring.is_installed():
+def _monitored(web: str) -> Iterator[bool]:
+    """Prometheus and Alertmanager beside the service, where they are installed."""
+    from toolfault.demo import monitoring  # noqa: PLC0415 - not before the first reference is shown
+
+    if not monitoring.is_installed():
         yield False
         return
     with (
@@ -114,7 +132,7 @@ def _is_taken(port: int) -> bool:
     return False
 
 
-def _agent(endpoint: str, summary: Summary) -> Iterator[dict[str, Any]]:
+def _agent(endpoint: str, hear: Callable[[dict[str, Any]], None]) -> Iterator[dict[str, Any]]:
     """What the agent says of its calls, as it says it."""
     environ = {name: value for name, value in os.environ.items() if not name.startswith("OTEL_")}
     environ |= {
@@ -126,7 +144,7 @@ def _agent(endpoint: str, summary: Summary) -> Iterator[dict[str, Any]]:
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environ) as agent:
         for line in cast("IO[str]", agent.stdout):
             said = json.loads(line)
-            summary.hear(said)
+            hear(said)
             if "tool" in said:
                 yield said
     if agent.returncode != 0:
