@@ -147,7 +147,7 @@ def wrapped(function: F, hook: Hook) -> F:
 def _sync(function: Any, hook: Hook) -> Any:
     @functools.wraps(function)
     def guarded(*args: Any, **kwargs: Any) -> Any:
-        call, asked = hook.call(), Asked(function, args, kwargs)
+        call = hook.call()
         call.start()
         end = call.stop
         try:
@@ -160,7 +160,7 @@ def _sync(function: Any, hook: Hook) -> Any:
                         return _awaited(result, hook, call)
                     hook.checked(result)
                 except BaseException as error:  # noqa: BLE001 - `failed` raises cancellation again
-                    if (wait := hook.failed(call, error, asked)) is None:
+                    if (wait := hook.failed(call, error, Asked(function, args, kwargs))) is None:
                         break
                 else:
                     call.succeeded()
@@ -203,7 +203,7 @@ def _async(function: Any, hook: Hook) -> Any:
 
     @functools.wraps(function)
     async def guarded(*args: Any, **kwargs: Any) -> Any:
-        call, asked = hook.call(), Asked(function, args, kwargs)
+        call = hook.call()
         call.start()
         try:
             while True:
@@ -211,7 +211,7 @@ def _async(function: Any, hook: Hook) -> Any:
                 try:
                     result = hook.checked(await attempt(*args, **kwargs))
                 except BaseException as error:  # noqa: BLE001 - `failed` raises cancellation again
-                    if (wait := hook.failed(call, error, asked)) is None:
+                    if (wait := hook.failed(call, error, Asked(function, args, kwargs))) is None:
                         break
                 else:
                     call.succeeded()
@@ -232,7 +232,7 @@ def _generator(function: Any, hook: Hook) -> Any:
 
     @functools.wraps(function)
     def guarded(*args: Any, **kwargs: Any) -> Iterator[Any]:
-        call, asked = hook.call(), Asked(function, args, kwargs)
+        call = hook.call()
         call.start()
         call.begin()
         items: Any = None
@@ -246,7 +246,7 @@ def _generator(function: Any, hook: Hook) -> Any:
                     return
                 except BaseException as error:  # noqa: BLE001 - `failed` raises cancellation again
                     call.max_attempts = 1
-                    hook.failed(call, error, asked)
+                    hook.failed(call, error, Asked(function, args, kwargs))
                     break
                 call.leave()
                 try:
@@ -269,7 +269,7 @@ def _async_generator(function: Any, hook: Hook) -> Any:
 
     @functools.wraps(function)
     async def guarded(*args: Any, **kwargs: Any) -> AsyncIterator[Any]:
-        call, asked = hook.call(), Asked(function, args, kwargs)
+        call = hook.call()
         call.start()
         call.begin()
         items: Any = None
@@ -284,7 +284,7 @@ def _async_generator(function: Any, hook: Hook) -> Any:
                     return
                 except BaseException as error:  # noqa: BLE001 - `failed` raises cancellation again
                     call.max_attempts = 1
-                    hook.failed(call, error, asked)
+                    hook.failed(call, error, Asked(function, args, kwargs))
                     break
                 call.leave()
                 try:

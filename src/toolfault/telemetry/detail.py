@@ -9,6 +9,7 @@ import os
 import sys
 import sysconfig
 import traceback
+from collections.abc import Iterator
 from functools import cache, lru_cache
 
 from toolfault import conventions as c
@@ -93,6 +94,7 @@ def stack(error: BaseException) -> str:
     """All frames as file, line and function, then the innermost 2 KiB of the stack; scrubbed."""
     try:
         taken = traceback.TracebackException.from_exception(error)
+        _forget_columns(taken)
         formatted = "".join(taken.format())
     except Exception:  # noqa: BLE001 - a stranger's __str__
         return "[unprintable]"
@@ -107,13 +109,25 @@ _capped = lru_cache(maxsize=128)(cap)
 _scrubbed_stack = lru_cache(maxsize=128)(scrub_stack)
 
 
+def _forget_columns(taken: traceback.TracebackException) -> None:
+    """Without carets under each line: to place them Python parses the line, a fifth of the time."""
+    for link in _links(taken):
+        for frame in link.stack:
+            frame.colno = None
+
+
 def _frames(taken: traceback.TracebackException) -> list[str]:
     told: list[str] = []
+    for link in _links(taken):
+        told.append(f"{getattr(link.exc_type, '__name__', '?')}:")
+        told += [f"  {f.filename}:{f.lineno} {f.name}" for f in link.stack[-_MOST_FRAMES:]]
+    return told
+
+
+def _links(taken: traceback.TracebackException) -> Iterator[traceback.TracebackException]:
     link: traceback.TracebackException | None = taken
     for _ in range(_LINKS):
         if link is None:
-            break
-        told.append(f"{getattr(link.exc_type, '__name__', '?')}:")
-        told += [f"  {f.filename}:{f.lineno} {f.name}" for f in link.stack[-_MOST_FRAMES:]]
+            return
+        yield link
         link = link.__cause__ or (None if link.__suppress_context__ else link.__context__)
-    return told

@@ -13,6 +13,8 @@ Attributes = dict[str, str | int | float | bool]
 
 def clean(text: str) -> str:
     """`text` without lone surrogates: one of them, from a model's JSON, loses a whole batch."""
+    if text.isascii():
+        return text
     try:
         text.encode()
     except UnicodeEncodeError:
