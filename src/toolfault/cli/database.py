@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from toolfault.settings import SettingError, StartError
@@ -12,11 +11,13 @@ from toolfault.store.connect import connect
 from toolfault.store.embedded import EmbeddedPostgres
 from toolfault.store.erase import erase_conversation
 from toolfault.store.queries.base import open_engine
+from toolfault.store.read_role import let_in
 from toolfault.store.rebase import rebase
 from toolfault.store.tokens import Role, create_token, list_tokens, revoke_token
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
     from uuid import UUID
 
     from sqlalchemy import Engine
@@ -33,11 +34,30 @@ def _url(settings: Settings) -> Iterator[str]:
         yield url
 
 
-def upgrade(settings: Settings) -> str:
-    """Upgrade, and the sentence that says so."""
+def upgrade(settings: Settings, read_password_file: Path | None = None) -> str:
+    """Upgrade, and the sentence that says so.
+
+    Raises:
+        SettingError: the file with the read role's password cannot be used.
+    """
+    password = None if read_password_file is None else _password(read_password_file)
     with _url(settings) as url:
         schema.upgrade(url)
-    return f"The schema is at {schema.head()}."
+        if password is None:
+            return f"The schema is at {schema.head()}."
+        with connect(url) as conn:
+            let_in(conn, password)
+    return f"The schema is at {schema.head()}; toolfault_read may log in."
+
+
+def _password(file: Path) -> str:
+    try:
+        password = file.read_text().strip()
+    except (OSError, UnicodeDecodeError) as error:
+        raise SettingError(f"--read-password-file: {file} cannot be read ({error}).") from None
+    if not password:
+        raise SettingError(f"--read-password-file: {file} is empty. Write a password into it.")
+    return password
 
 
 def current(settings: Settings) -> dict[str, str | None]:
@@ -117,11 +137,29 @@ def keep_token(
     try:
         if file.exists() and file.read_text().strip():
             return {"name": name, "file": str(file)}, f"{file} has a token already; it is kept."
-        with file.open("w") as kept:
+    except OSError as error:
+        raise SettingError(f"{file} cannot be read ({error.strerror}).") from None
+    return replace_token(settings, name, roles, services, file)
+
+
+def replace_token(
+    settings: Settings, name: str, roles: list[str], services: list[str] | None, file: Path
+) -> tuple[dict[str, Any], str]:
+    """Make a token and put it into the file at once: who reads it finds the old one or the new one.
+
+    Raises:
+        SettingError: a role is none, or the file cannot be written.
+    """
+    beside = file.with_name(f".{file.name}.new")
+    try:
+        with beside.open("w") as written:
             made = make_token(settings, name, roles, services)
-            kept.write(made.pop("secret") + "\n")
+            written.write(made.pop("secret") + "\n")
+        beside.replace(file)
     except OSError as error:
         raise SettingError(f"{file} cannot be written ({error.strerror}).") from None
+    finally:
+        beside.unlink(missing_ok=True)
     return made | {"file": str(file)}, f"The token {name} is in {file}."
 
 

@@ -1,0 +1,114 @@
+"""Commands that work on the database: the read role's password, tokens kept in files."""
+
+import json
+
+import psycopg
+import pytest
+
+from toolfault.store.queries.base import open_engine
+from toolfault.store.tokens import Role, verify_token
+
+PASSWORD = "visibly-" + "fake-password"
+
+
+@pytest.fixture
+def reader(database_url):
+    """Logs the role in; whatever a test lets it do is taken back."""
+
+    def log_in(password):
+        with psycopg.connect(database_url, user="toolfault_read", password=password) as conn:
+            return conn.execute("SELECT current_user").fetchone()[0]
+
+    yield log_in
+    with psycopg.connect(database_url) as conn:
+        conn.execute("ALTER ROLE toolfault_read NOLOGIN PASSWORD NULL")
+
+
+def test_the_read_role_logs_in_with_the_password_of_the_file_and_no_other(
+    toolfault, database_url, reader, tmp_path
+):
+    file = tmp_path / "password"
+    file.write_text(f"{PASSWORD}\n")
+    told = toolfault(
+        "db", "upgrade", "--read-password-file", str(file), TOOLFAULT_DATABASE_URL=database_url
+    )
+
+    assert told == (0, "The schema is at 0002; toolfault_read may log in.\n", "")
+    assert reader(PASSWORD) == "toolfault_read"
+    with pytest.raises(psycopg.OperationalError, match="password authentication failed"):
+        reader("another")
+
+
+def test_the_servers_log_never_sees_the_read_roles_password(
+    toolfault, database_url, reader, tmp_path
+):
+    (tmp_path / "password").write_text(PASSWORD)
+    options = f"{database_url}?options=-c%20log_statement%3Dall%20-c%20client_min_messages%3Dlog"
+    with psycopg.connect(database_url) as conn:
+        seen = "SELECT query FROM pg_stat_activity WHERE query ILIKE '%alter role%' AND pid <> pg_backend_pid()"
+        toolfault(
+            "db", "upgrade", "--read-password-file", str(tmp_path / "password"),
+            TOOLFAULT_DATABASE_URL=options,
+        )  # fmt: skip
+        assert PASSWORD not in str(conn.execute(seen).fetchall())
+        [(kept,)] = conn.execute(
+            "SELECT rolpassword FROM pg_authid WHERE rolname = 'toolfault_read'"
+        ).fetchall()
+    assert kept.startswith("SCRAM-SHA-256$")
+
+
+@pytest.mark.parametrize(
+    ("content", "told"),
+    [(None, "cannot be read"), (" \n", "is empty. Write a password into it.")],
+)
+def test_a_password_file_that_cannot_be_used_is_told_before_anything_is_done(
+    toolfault, empty_database_url, tmp_path, content, told
+):
+    file = tmp_path / "password"
+    if content is not None:
+        file.write_text(content)
+    code, out, err = toolfault(
+        "db", "upgrade", "--read-password-file", str(file), TOOLFAULT_DATABASE_URL=empty_database_url
+    )  # fmt: skip
+
+    assert (code, out) == (2, "")
+    assert f"--read-password-file: {file} {told}" in err
+    with psycopg.connect(empty_database_url) as conn:
+        assert conn.execute("SELECT to_regclass('tool_call')").fetchone() == (None,)
+
+
+def _secret_in(file, database_url):
+    engine = open_engine(database_url)
+    try:
+        return verify_token(engine, file.read_text().strip())
+    finally:
+        engine.dispose()
+
+
+def test_a_token_in_a_file_is_kept_until_it_is_to_be_replaced(toolfault, database_url, tmp_path):
+    file = tmp_path / "ingest"
+    create = ("token", "create", "collector", "--role", "ingest", "--secret-file", str(file))
+    here = {"TOOLFAULT_DATABASE_URL": database_url}
+    assert toolfault(*create, **here)[:2] == (0, f"The token collector is in {file}.\n")
+    first = file.read_text()
+    assert toolfault(*create)[:2] == (0, f"{file} has a token already; it is kept.\n")
+    assert file.read_text() == first
+    code, out, _ = toolfault(*create, "--replace", "--json")
+
+    assert code == 0
+    assert "secret" not in json.loads(out)
+    assert file.read_text() != first
+    assert _secret_in(file, database_url).roles == [Role.INGEST]
+    assert [each.name for each in tmp_path.iterdir()] == ["ingest"]
+
+
+def test_a_token_cannot_be_replaced_without_saying_where(toolfault, database_url):
+    told = toolfault(
+        "token", "create", "x", "--role", "ingest", "--replace", TOOLFAULT_DATABASE_URL=database_url
+    )
+
+    assert told == (
+        2,
+        "",
+        "toolfault: --replace needs the file: give --secret-file FILE as well.\n",
+    )
