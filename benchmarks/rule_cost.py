@@ -23,7 +23,7 @@ from pathlib import Path
 
 from toolfault.alerts.build import build
 from toolfault.alerts.scraping import prometheus
-from toolfault.alerts.spec import Spec
+from toolfault.alerts.spec import Spec, Stack
 from toolfault.taxonomy import PAIRS
 
 COUNT = "toolfault_tool_call_duration_seconds_count"
@@ -71,7 +71,8 @@ def totals(tools: int):
 def scraping(folder: Path, web: str, *, rules: bool):
     folder.mkdir()
     build(folder, Spec())
-    config = prometheus(Spec(), (web,))
+    stack = Stack(replicas=(web,), collectors=(), alertmanagers=(), every="30s", token_file="")
+    config = prometheus(Spec(stack=stack))
     if not rules:
         config["rule_files"] = []
     (folder / "prometheus.yml").write_text(json.dumps(config))

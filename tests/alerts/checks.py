@@ -50,7 +50,35 @@ RECEIVERS: dict[str, Any] = {
         "url": "https://dead-mans-switch.example/toolfault",
         "send_resolved": False,
     },
-    "toolfault": {"url": "http://localhost:8700/api/v1/alerts", "send_resolved": True},
+    "toolfault": {
+        "url": "http://toolfault:8700/api/v1/alerts",
+        "send_resolved": True,
+        "http_config": {"authorization": {"credentials_file": "/run/tokens/scrape"}},
+    },
+}
+_REPLICAS: dict[str, Any] = {
+    "scheme": "http",
+    "static_configs": [{"targets": ["toolfault:8700"]}],
+    "authorization": {"credentials_file": "/run/tokens/scrape"},
+}
+#: Prometheus' configuration: what to scrape how often, and whom to tell.
+SCRAPING: dict[str, Any] = {
+    "global": {"scrape_interval": "15s", "evaluation_interval": "15s"},
+    "rule_files": ["toolfault-*.rules.yml"],
+    "alerting": {
+        "alertmanagers": [
+            {"scheme": "http", "static_configs": [{"targets": ["alertmanager:9093"]}]}
+        ]
+    },
+    "scrape_configs": [
+        {"job_name": "toolfault", "metrics_path": "/metrics", **_REPLICAS},
+        {"job_name": "toolfault-tools", "metrics_path": "/metrics/tools", **_REPLICAS},
+        {
+            "job_name": "otel-collector",
+            "scheme": "http",
+            "static_configs": [{"targets": ["otel-collector:8888"]}],
+        },
+    ],
 }
 
 
@@ -79,6 +107,10 @@ def wrong_intervals(files: dict[str, Any]) -> str:
         for group in file.get("groups", ())
     }
     return "" if found == INTERVALS else f"intervals: {found}"
+
+
+def wrong_scraping(config: Any) -> str:
+    return "" if config == SCRAPING else f"prometheus.yml: {config}"
 
 
 def wrong_routes(config: Path) -> str:
@@ -110,6 +142,6 @@ def _wrong_receivers(data: Any) -> str:
         (settings,) = (value[0] for name, value in receiver.items() if name != "name")
         expected = RECEIVERS.get(receiver["name"], {})
         found[receiver["name"]] = {name: settings.get(name) for name in expected}
-        if "http_config" in settings:
+        if "http_config" in settings and receiver["name"] != "toolfault":
             return f"{receiver['name']} sends a token"
     return "" if found == RECEIVERS else f"receivers: {found}"

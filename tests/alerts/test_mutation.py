@@ -10,16 +10,27 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
-from tests.alerts.checks import cases_of, promtool_test, wrong_intervals, wrong_routes
+from tests.alerts.checks import (
+    cases_of,
+    promtool_test,
+    wrong_intervals,
+    wrong_routes,
+    wrong_scraping,
+)
 from tests.alerts.mutants import Mutant, mutants
 
 from toolfault.alerts.routing import alertmanager
 from toolfault.alerts.rules import files
+from toolfault.alerts.scraping import prometheus
 from toolfault.alerts.spec import Spec
 
 
 def _data(spec: Spec) -> dict[str, Any]:
-    return {**files(spec), "alertmanager.yml": alertmanager(spec)}
+    return {
+        **files(spec),
+        "alertmanager.yml": alertmanager(spec),
+        "prometheus.yml": prometheus(spec),
+    }
 
 
 SPEC = Spec()
@@ -61,6 +72,9 @@ def _is_noticed(mutant: Mutant) -> bool:
     data = _data(mutant.spec)
     changed = {name for name in SHIPPED if data[name] != SHIPPED[name]}
     if wrong_intervals(data):
+        return True
+    # only of what nothing else reads: the names of jobs are for the tests of rules
+    if mutant.path[0] == "stack" and wrong_scraping(json.loads(json.dumps(data["prometheus.yml"]))):
         return True
     with TemporaryDirectory(prefix="toolfault-mutant-") as folder:
         for name, content in data.items():

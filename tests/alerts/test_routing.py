@@ -7,7 +7,7 @@ from tests.alerts.checks import run, wrong_routes
 
 from toolfault.alerts.build import build
 from toolfault.alerts.routing import alertmanager
-from toolfault.alerts.spec import Receivers, Spec
+from toolfault.alerts.spec import Receivers, Spec, Stack
 
 COMMITTED = Path(__file__).parents[2] / "alerts" / "alertmanager.yml"
 
@@ -50,13 +50,22 @@ def test_grouping_and_inhibition_keep_environments_apart():
     ]
 
 
-def test_no_secret_stands_in_the_configuration():
-    spec = Spec(receivers=Receivers(toolfault_token_file="secrets/toolfault_token"))
-    (webhook,) = next(
-        receiver["webhook_configs"]
-        for receiver in alertmanager(spec)["receivers"]
-        if receiver["name"] == "toolfault"
-    )
-    assert webhook["http_config"] == {
-        "authorization": {"credentials_file": "secrets/toolfault_token"}
+def _webhook(stack):
+    receivers = {
+        receiver["name"]: receiver for receiver in alertmanager(Spec(stack=stack))["receivers"]
     }
+    (webhook,) = receivers["toolfault"]["webhook_configs"]
+    return webhook
+
+
+def test_the_service_is_told_at_its_first_address_with_a_token_from_a_file():
+    stack = Stack(replicas=("https://a.example", "https://b.example"), token_file="secrets/token")
+    assert _webhook(stack) == {
+        "url": "https://a.example/api/v1/alerts",
+        "send_resolved": True,
+        "http_config": {"authorization": {"credentials_file": "secrets/token"}},
+    }
+
+
+def test_a_service_that_asks_for_no_token_is_shown_none():
+    assert "http_config" not in _webhook(Stack(token_file=""))

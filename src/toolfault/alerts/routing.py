@@ -155,8 +155,11 @@ def _owned(owner: str) -> str:
 
 
 def _webhook(spec: Spec) -> dict[str, Any]:
-    webhook = {"url": f"{spec.links.toolfault}/api/v1/alerts", "send_resolved": True}
-    if not spec.receivers.toolfault_token_file:
+    # any replica will do: they share the incidents
+    webhook = {"url": f"{spec.stack.replicas[0]}/api/v1/alerts", "send_resolved": True}
+    if not spec.stack.token_file:
         return webhook
-    token = {"credentials_file": spec.receivers.toolfault_token_file}
-    return {**webhook, "http_config": {"authorization": token}}
+    return {
+        **webhook,
+        "http_config": {"authorization": {"credentials_file": spec.stack.token_file}},
+    }

@@ -9,32 +9,30 @@ if TYPE_CHECKING:
     from toolfault.alerts.spec import Spec
 
 
-def prometheus(
-    spec: Spec,
-    replicas: tuple[str, ...],
-    *,
-    every: str = "30s",
-    alertmanager: str | None = None,
-    token_file: str | None = None,
-) -> dict[str, Any]:
-    """The configuration for these replicas, by the addresses of their pages.
-
-    /metrics/tools is the same from every replica: one job of its own.
-    """
-    by = {
-        "scheme": urlsplit(replicas[0]).scheme,
-        "static_configs": [{"targets": [urlsplit(replica).netloc for replica in replicas]}],
-        **({"authorization": {"credentials_file": token_file}} if token_file else {}),
-    }
-    to = (
-        [{"static_configs": [{"targets": [urlsplit(alertmanager).netloc]}]}] if alertmanager else []
-    )
+def prometheus(spec: Spec) -> dict[str, Any]:
+    """The configuration; /metrics/tools is the same from every replica: one job of its own."""
+    stack = spec.stack
+    token = {"authorization": {"credentials_file": stack.token_file}} if stack.token_file else {}
+    replicas = {**_targets(stack.replicas), **token}
+    jobs = [
+        {"job_name": spec.jobs.service, "metrics_path": "/metrics", **replicas},
+        {"job_name": spec.jobs.tools, "metrics_path": "/metrics/tools", **replicas},
+    ]
+    if stack.collectors:
+        jobs.append({"job_name": "otel-collector", **_targets(stack.collectors)})
     return {
-        "global": {"scrape_interval": every, "evaluation_interval": every},
+        "global": {"scrape_interval": stack.every, "evaluation_interval": stack.every},
         "rule_files": ["toolfault-*.rules.yml"],
-        "alerting": {"alertmanagers": to},
-        "scrape_configs": [
-            {"job_name": spec.jobs.service, "metrics_path": "/metrics", **by},
-            {"job_name": spec.jobs.tools, "metrics_path": "/metrics/tools", **by},
-        ],
+        "alerting": {
+            "alertmanagers": [_targets(stack.alertmanagers)] if stack.alertmanagers else []
+        },
+        "scrape_configs": jobs,
+    }
+
+
+def _targets(addresses: tuple[str, ...]) -> dict[str, Any]:
+    """Of one scheme: what Prometheus takes in one place."""
+    return {
+        "scheme": urlsplit(addresses[0]).scheme,
+        "static_configs": [{"targets": [urlsplit(address).netloc for address in addresses]}],
     }

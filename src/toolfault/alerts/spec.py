@@ -156,9 +156,21 @@ class Receivers:
     chat_url_file: Name = "secrets/slack_url"
     chat_channel: Name = "#toolfault"
     ticket_channel: Name = "#toolfault-tickets"
-    toolfault_token_file: str = ""  # empty: the service asks for no token
     dead_mans_switch: Address = "https://dead-mans-switch.example/toolfault"
     owner_channels: dict[Name, Name] = field(default_factory=dict)  # owner: chat channel
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stack:
+    """Where Prometheus and Alertmanager find the rest; as shipped, in `docker-compose.yml`."""
+
+    __pydantic_config__: ClassVar = _CLOSED
+
+    replicas: Annotated[tuple[Address, ...], Field(min_length=1)] = ("http://toolfault:8700",)
+    collectors: tuple[Address, ...] = ("http://otel-collector:8888",)
+    alertmanagers: tuple[Address, ...] = ("http://alertmanager:9093",)
+    every: Duration = "15s"  # a scrape
+    token_file: str = "/run/tokens/scrape"  # noqa: S105 - shown to replicas; empty: they ask for none
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -284,6 +296,7 @@ class Spec:
     links: Links = Links()
     waits: Waits = Waits()
     receivers: Receivers = field(default_factory=Receivers)
+    stack: Stack = Stack()
     alerts: Alerts = Alerts()
     places: tuple[Place, ...] = ()
 

@@ -18,8 +18,7 @@ import yaml
 
 from toolfault.alerts.build import build
 from toolfault.alerts.routing import alertmanager
-from toolfault.alerts.scraping import prometheus
-from toolfault.alerts.spec import Above, Alerts, Baseline, Links, Spec, Waits, Windows
+from toolfault.alerts.spec import Above, Alerts, Baseline, Spec, Stack, Waits, Windows
 from toolfault.settings import StartError
 
 if TYPE_CHECKING:
@@ -74,13 +73,13 @@ def start_monitoring(
     Raises:
         StartError: one of them is missing or did not start.
     """
-    spec = replace(spec, links=Links(**{**_links(spec), "toolfault": web}))
     at = Monitoring(*(f"http://127.0.0.1:{_free_port()}" for _ in Monitoring._fields))
+    spec = replace(
+        spec, links=replace(spec.links, toolfault=web), stack=_stack(web, at.alertmanager)
+    )
     build(folder, spec)
     told = (arrange or _tell_only_the_service)(alertmanager(spec))
     _write(folder / "alertmanager.yml", told)
-    scraped = prometheus(spec, (web,), every=_EVERY, alertmanager=at.alertmanager)
-    _write(folder / "prometheus.yml", scraped)
     with ExitStack() as stack:
         stack.enter_context(
             _running(
@@ -106,8 +105,10 @@ def start_monitoring(
         yield at
 
 
-def _links(spec: Spec) -> dict[str, str]:
-    return {"grafana": spec.links.grafana, "runbooks": spec.links.runbooks}
+def _stack(web: str, alertmanager: str) -> Stack:
+    return Stack(
+        replicas=(web,), collectors=(), alertmanagers=(alertmanager,), every=_EVERY, token_file=""
+    )
 
 
 def _tell_only_the_service(config: dict[str, Any]) -> dict[str, Any]:
