@@ -112,10 +112,12 @@ def test_a_group_counts_its_hours_over_all_writers_and_its_last_hour_in_the_rows
     add_call(connection, 1)
     add_call(connection, 2, at=NOW - timedelta(minutes=59))
     add_call(connection, 3, at=NOW - timedelta(minutes=61))
-    group = groups.group(conn, FINGERPRINT, NOW)
+    group = groups.group(conn, FINGERPRINT, NOW).first()
     assert (group.calls, group.last_seen, group.calls_last_hour) == (12, hour, 2)
     assert groups.groups(conn, NOW) == [group]
-    assert groups.hours(conn, FINGERPRINT, hour - timedelta(hours=24)) == [groups.Hour(hour, 5)]
+    assert groups.hours(conn, FINGERPRINT, hour - timedelta(hours=24)).rows() == [
+        groups.Hour(hour, 5)
+    ]
 
 
 def test_a_conversation_is_read_around_the_call_within_its_environment(connection, conn):
@@ -127,8 +129,8 @@ def test_a_conversation_is_read_around_the_call_within_its_environment(connectio
         "r4", NOW.date(), (4).to_bytes(16), (4).to_bytes(8), NOW - timedelta(minutes=6), NOW,
         "one", "production", "tool", "failed", "INTERNAL", None, "none", 1, "unknown", None,
     )  # fmt: skip
-    call = references.call_of(conn, row)
-    steps = references.conversation(conn, call, most=2)
+    call = references.call_of(conn, row).first()
+    steps = references.conversation(conn, call, most=2).rows()
     assert [step.reference_id for step in steps] == ["r3", "r4", "r5", "r6"]
 
 
@@ -155,10 +157,12 @@ def test_an_incident_is_one_row_however_often_it_is_reported(connection, conn):
     }
     changes.record_incident(conn, ended_at=None, **report)
     changes.record_incident(conn, ended_at=None, **report)
-    assert [one.ended_at for one in lists.incidents(conn, NOW, NOW)] == [None]
+    assert [one.ended_at for one in lists.incidents(conn, NOW, NOW).rows()] == [None]
     changes.record_incident(conn, ended_at=NOW + timedelta(minutes=5), **report)
-    assert lists.incidents(conn, NOW + timedelta(minutes=6), NOW + timedelta(minutes=9)) == []
-    assert len(lists.incidents(conn, NOW, NOW)) == 1
+    assert (
+        lists.incidents(conn, NOW + timedelta(minutes=6), NOW + timedelta(minutes=9)).rows() == []
+    )
+    assert len(lists.incidents(conn, NOW, NOW).rows()) == 1
 
 
 def test_tool_levels_are_split_at_the_given_hour(connection, conn):

@@ -64,7 +64,9 @@ def errors_page(
             found.rows, size, lambda row: cursor.encode(row.received_at, row.trace_id, row.span_id)
         )
         incidents = Incidents(conn, [row.told_at or row.started_at for row in rows])
-    items = [listing.ErrorItem.of(row, incidents.of(place_of(row), row.started_at)) for row in rows]
+        items = [
+            listing.ErrorItem.of(row, incidents.of(place_of(row), row.started_at)) for row in rows
+        ]
     end = found.searched_to if more is None else None
     return listing.ErrorPage(
         items=tuple(items),
@@ -118,7 +120,9 @@ def groups_page(
         )
         rows, more = page_of(found, size, lambda row: cursor.encode(row.last_seen, row.fingerprint))
         incidents = Incidents(conn, [row.last_seen for row in rows])
-    items = [listing.GroupItem.of(row, incidents.of(place_of(row), row.last_seen)) for row in rows]
+        items = [
+            listing.GroupItem.of(row, incidents.of(place_of(row), row.last_seen)) for row in rows
+        ]
     return listing.Page[listing.GroupItem](items=tuple(items), next=more)
 
 
@@ -141,12 +145,12 @@ def group_detail(
     """
     key, now = bytes.fromhex(fingerprint), ctx.now()
     with ctx.engine.connect() as conn:
-        group = groups.group(conn, key, now, scope)
+        group = groups.group(conn, key, now, scope).first()
         if group is None:
             raise ProblemError(404, "There is no such group.")
         incident = Incidents(conn, [group.last_seen]).of(place_of(group), group.last_seen)
         impact = groups.impact(conn, key)
-        hours = groups.hours(conn, key, now - trend)
+        hours = groups.hours(conn, key, now - trend).rows()
         samples, affected = groups.samples(conn, key), groups.affected(conn, key)
     return listing.GroupDetail(
         **listing.GroupItem.of(group, incident).model_dump(exclude={"incident"}),

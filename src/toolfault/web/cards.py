@@ -8,19 +8,16 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 from toolfault import conventions as names
-from toolfault.store.queries import groups as group_queries
-from toolfault.store.queries import references as queries
 from toolfault.taxonomy import Code, Effect, Outcome
-from toolfault.web import grouping, record, words
-from toolfault.web.incidents import incident_for
-from toolfault.web.models import GroupSummary, IncidentSummary, Match, Step, Words
+from toolfault.web import record, words
+from toolfault.web.models import Match, Step, Words
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from sqlalchemy import Connection
-
-    from toolfault.store.queries.references import Call, Log, Reference, Tool
+    from toolfault.store.queries import references as queries
+    from toolfault.store.queries.references import Call, Reference
+    from toolfault.web.known import Known
     from toolfault.web.lookup import Asked
 
 
@@ -35,50 +32,18 @@ class Links:
     log: str | None = None
 
 
-def make_match(conn: Connection, row: Reference, call: Call | None, asked: Asked) -> Match:
-    """Everything known about one call; `call` is None when only its outline is here."""
-    known = _Known.of(conn, row, call, asked)
-    if call is None:
-        return Match(**_outline(row), words=_words(known), **_around(known, asked))
+def make_match(known: Known, asked: Asked) -> Match:
+    """Everything known about one call, in words too."""
+    if known.call is None:
+        return Match(**_outline(known.row), words=_words(known), **_around(known, asked))
     return Match(
-        **{**_outline(row), **_of_call(call, known.attributes)},
+        **{**_outline(known.row), **_of_call(known.call, known.attributes)},
         words=_words(known),
-        envelope=record.told(call, known.attributes),
+        envelope=record.told(known.call, known.attributes),
         attempt_list=record.attempts(known.attributes),
-        conversation=_conversation(conn, call, asked),
+        conversation=tuple(_step(step, known.call) for step in known.conversation),
         **_around(known, asked),
     )
-
-
-@dataclass(frozen=True, slots=True)
-class _Known:
-    """What the queries around one call brought in."""
-
-    row: Reference
-    call: Call | None
-    tool: Tool | None
-    group: GroupSummary | None
-    incident: IncidentSummary | None
-    logs: list[Log]
-
-    @classmethod
-    def of(cls, conn: Connection, row: Reference, call: Call | None, asked: Asked) -> _Known:
-        tool = None
-        if row.service and row.environment and row.tool:
-            tool = queries.tool(conn, row.service, row.environment, row.tool)
-        logs = (
-            queries.logs(conn, row, call.duration_us if call else 0) if asked.viewer.detail else []
-        )
-        incident = incident_for(conn, row)
-        return cls(row, call, tool, _group(conn, row, asked), incident, logs)
-
-    @property
-    def attributes(self) -> Mapping[str, Any]:
-        return (self.call.attributes if self.call else None) or {}
-
-    @property
-    def declared(self) -> Mapping[str, Any]:
-        return (self.tool.declared if self.tool else None) or {}
 
 
 def _outline(row: Reference) -> dict[str, Any]:
@@ -110,7 +75,7 @@ def _of_call(call: Call, attributes: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _around(known: _Known, asked: Asked) -> dict[str, Any]:
+def _around(known: Known, asked: Asked) -> dict[str, Any]:
     declared = known.declared
     return {
         "writes": record.boolean(declared.get(names.WRITES)),
@@ -128,7 +93,7 @@ def _around(known: _Known, asked: Asked) -> dict[str, Any]:
     }
 
 
-def _words(known: _Known) -> Words:
+def _words(known: Known) -> Words:
     facts = _facts(known)
     effect, how = words.effect(facts)
     owner, contact = words.owner(facts)
@@ -148,7 +113,7 @@ def _words(known: _Known) -> Words:
     )
 
 
-def _facts(known: _Known) -> words.Facts:
+def _facts(known: Known) -> words.Facts:
     row, call, declared = known.row, known.call, known.declared
     return words.Facts(
         reference=row.reference_id,
@@ -170,7 +135,7 @@ def _facts(known: _Known) -> words.Facts:
     )
 
 
-def _incident_words(known: _Known, facts: words.Facts) -> tuple[str, str]:
+def _incident_words(known: Known, facts: words.Facts) -> tuple[str, str]:
     if known.incident is not None:
         since = f"{known.incident.since:%H:%M} UTC on {known.incident.since:%-d %B}"
         ended = (
@@ -195,36 +160,22 @@ def _incident_words(known: _Known, facts: words.Facts) -> tuple[str, str]:
     return "No alert is open", f"{count}. {state.get(group.status, '')}".strip()
 
 
-def _conversation(conn: Connection, call: Call, asked: Asked) -> tuple[Step, ...]:
-    if call.conversation_id is None:
-        return ()
-    return tuple(
-        Step(
-            at=step.started_at,
-            service=step.service,
-            tool=step.tool,
-            outcome=step.outcome,
-            code=step.code,
-            reason=step.reason,
-            action=step.action,
-            effect=step.effect,
-            reference=step.reference_id,
-            this_call=(step.trace_id, step.span_id) == (call.trace_id, call.span_id),
-        )
-        for step in queries.conversation(conn, call, asked.viewer.scope)
+def _step(step: queries.Step, call: Call) -> Step:
+    return Step(
+        at=step.started_at,
+        service=step.service,
+        tool=step.tool,
+        outcome=step.outcome,
+        code=step.code,
+        reason=step.reason,
+        action=step.action,
+        effect=step.effect,
+        reference=step.reference_id,
+        this_call=(step.trace_id, step.span_id) == (call.trace_id, call.span_id),
     )
 
 
-def _group(conn: Connection, row: Reference, asked: Asked) -> GroupSummary | None:
-    if row.fingerprint is None:
-        return None
-    group = group_queries.group(conn, row.fingerprint, asked.now, asked.viewer.scope)
-    if group is None:
-        return None
-    return grouping.summarise(group, grouping.trend(conn, row.fingerprint, asked.now))
-
-
-def _link(template: str | None, known: _Known) -> str | None:
+def _link(template: str | None, known: Known) -> str | None:
     if template is None:
         return None
     row = known.row

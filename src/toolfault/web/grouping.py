@@ -5,17 +5,16 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
-from toolfault.store.queries import groups as queries
 from toolfault.web.models import GroupSummary
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
     from datetime import datetime
 
-    from sqlalchemy import Connection
-
-    from toolfault.store.queries.groups import Group
+    from toolfault.store.queries.groups import Group, Hour
 
 _HOUR = timedelta(hours=1)
+_HOURS = 24
 
 
 def summarise(group: Group, hours: tuple[int, ...] = ()) -> GroupSummary:
@@ -41,9 +40,12 @@ def group_title(group: Group) -> str:
     return group.reason or group.code
 
 
-def trend(conn: Connection, fingerprint: bytes, now: datetime, hours: int = 24) -> tuple[int, ...]:
-    """Calls of a group in each of the last hours, oldest first, empty hours included."""
-    this_hour = now.replace(minute=0, second=0, microsecond=0)
-    since = this_hour - _HOUR * (hours - 1)
-    counts = {row.hour: row.calls for row in queries.hours(conn, fingerprint, since)}
-    return tuple(counts.get(since + _HOUR * i, 0) for i in range(hours))
+def begin_of_trend(now: datetime) -> datetime:
+    """The first of the last 24 hours."""
+    return now.replace(minute=0, second=0, microsecond=0) - _HOUR * (_HOURS - 1)
+
+
+def trend(rows: Iterable[Hour], now: datetime) -> tuple[int, ...]:
+    """Calls of a group in each of the last 24 hours, oldest first, empty hours included."""
+    counts = {row.hour: row.calls for row in rows}
+    return tuple(counts.get(begin_of_trend(now) + _HOUR * i, 0) for i in range(_HOURS))

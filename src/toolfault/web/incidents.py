@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import timedelta
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from toolfault import conventions as names
@@ -36,7 +37,12 @@ class Incidents:
     """The incidents of a stretch of time, to be pointed at by many rows."""
 
     def __init__(self, conn: Connection, times: Collection[datetime]) -> None:
-        self._known = lists.incidents(conn, min(times), max(times) + BEFORE_FIRING) if times else []
+        bounds = (min(times), max(times) + BEFORE_FIRING) if times else None
+        self._asked = lists.incidents(conn, *bounds) if bounds else None
+
+    @cached_property
+    def _known(self) -> list[Incident]:
+        return self._asked.rows() if self._asked else []
 
     def of(
         self, place: Mapping[str, str | None], began: datetime, ended: datetime | None = None
@@ -63,12 +69,9 @@ def place_of(row: Any) -> dict[str, str | None]:
     return {name: getattr(row, name) for name in _PLACES if hasattr(row, name)}
 
 
-def incident_for(conn: Connection, row: Reference) -> IncidentSummary | None:
+def incident_for(row: Reference, incidents: Incidents) -> IncidentSummary | None:
     """The incident that a call belongs to, by its labels and its time."""
-    if row.outcome not in ERROR_OUTCOMES:
-        return None
-    at = row.at
-    return Incidents(conn, [at]).of(place_of(row), at)
+    return incidents.of(place_of(row), row.at) if row.outcome in ERROR_OUTCOMES else None
 
 
 def covers(incident: Incident, place: Mapping[str, str | None]) -> bool:

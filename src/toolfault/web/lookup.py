@@ -12,6 +12,7 @@ from toolfault.store.queries import references as queries
 from toolfault.store.queries.base import REFERENCE_DAYS, Scope
 from toolfault.web import missing
 from toolfault.web.cards import Links, make_match
+from toolfault.web.known import gather
 from toolfault.web.models import Answer, State
 
 if TYPE_CHECKING:
@@ -126,16 +127,13 @@ def _best_reading(text: str, candidates: Sequence[str]) -> str:
 
 
 def _of_stored(conn: Connection, candidate: str, rows: Sequence[Reference], asked: Asked) -> Answer:
+    known = gather(conn, rows, asked)
+    matches = tuple(make_match(one, asked) for one in known)
     if all(row.outcome is None for row in rows):
         until = max(row.received_at for row in rows) + _ON_ITS_WAY
         if asked.now < until:
-            matches = tuple(make_match(conn, row, None, asked) for row in rows)
             return missing.pending(candidate, until, ref.day_of(candidate), matches)
-    calls = [queries.call_of(conn, row) for row in rows]
-    matches = tuple(
-        make_match(conn, row, call, asked) for row, call in zip(rows, calls, strict=True)
-    )
-    is_gone = all(call is None for call in calls)
+    is_gone = all(one.call is None for one in known)
     if is_gone and not any(asked.is_kept(row.at.date()) for row in rows):
         return missing.expired(candidate, ref.day_of(candidate), asked, matches)
     return missing.found(candidate, ref.day_of(candidate), matches)

@@ -12,6 +12,7 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
 from toolfault.store.queries import errors, lists, tools
+from toolfault.store.queries.base import together
 from toolfault.store.tokens import Role
 from toolfault.web import api_lists, incidents, levels, listing, render
 from toolfault.web.context import Context, Ctx
@@ -45,8 +46,11 @@ def answer_page(
     """A page with its frame around it."""
     now = ctx.now()
     with ctx.engine.connect() as conn:
-        alerts = incidents.in_scope(lists.incidents(conn, now, now), principal.viewer.scope)
-        newest = errors.newest(conn) if principal.services is None else None
+        with together(conn):
+            open_now = lists.incidents(conn, now, now)
+            arrived = errors.newest(conn) if principal.services is None else None
+        alerts = incidents.in_scope(open_now.rows(), principal.viewer.scope)
+        newest = arrived.first() if arrived else None
     frame = {
         "assets": _ASSETS,
         "current": current,
@@ -54,7 +58,7 @@ def answer_page(
         "asked": "",
         "now": now,
         "firing": sum(one.ended_at is None for one in alerts),
-        "newest": newest,
+        "newest": newest.received_at if newest else None,
         "retention_days": ctx.retention_days,
     }
     return HTMLResponse(render.page(template, {**frame, **values}), status)
@@ -164,7 +168,7 @@ def home(request: Request, ctx: Ctx) -> Response:
     now, scope = ctx.now(), principal.viewer.scope
     with ctx.engine.connect() as conn:
         found = levels.levels(conn, now, scope=scope)
-        alerts = incidents.in_scope(lists.incidents(conn, now, now), scope)
+        alerts = incidents.in_scope(lists.incidents(conn, now, now).rows(), scope)
         declared = tools.tools(conn, scope=scope, most=1)
     groups = api_lists.groups_page(ctx, scope, listing.GroupFilters(status=["open"]), None, 6)
     return answer_page(

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import time
+from contextlib import contextmanager
 from datetime import date
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar, cast
 
 import psycopg
 from sqlalchemy import create_engine, event
@@ -13,7 +14,7 @@ from sqlalchemy.exc import DisconnectionError
 from toolfault.store.models import UNDATED
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping
+    from collections.abc import Collection, Iterator, Mapping
 
     from sqlalchemy import Connection, Engine
 
@@ -82,8 +83,21 @@ def execute(
         values: what the statement binds.
         prepare: whether the server keeps its plan; by default after the fifth time.
     """
-    driver = cast("psycopg.Connection[tuple[Any, ...]]", conn.connection.driver_connection)
-    return driver.execute(cast("Any", stmt), values, prepare=prepare)
+    return _driver(conn).execute(cast("Any", stmt), values, prepare=prepare)
+
+
+def _driver(conn: Connection) -> psycopg.Connection[tuple[Any, ...]]:
+    return cast("psycopg.Connection[tuple[Any, ...]]", conn.connection.driver_connection)
+
+
+@contextmanager
+def together(conn: Connection) -> Iterator[None]:
+    """What is asked inside travels as one, and is there afterwards.
+
+    While other threads work, each round trip may wait for a turn of the interpreter.
+    """
+    with _driver(conn).pipeline():
+        yield
 
 
 def scalar(conn: Connection, stmt: str, **values: Any) -> Any:
@@ -97,9 +111,30 @@ def columns(row: type[NamedTuple], alias: str = "") -> str:
     return ", ".join(f"{alias}{field}" for field in row._fields)
 
 
+class Later(Generic[Row]):
+    """Rows that were asked for; the first look waits for them."""
+
+    def __init__(self, row: type[Row], cursor: psycopg.Cursor[tuple[Any, ...]]) -> None:
+        self._row, self._cursor = row, cursor
+
+    def rows(self) -> list[Row]:
+        """All rows, frozen; once."""
+        return [self._row(*record) for record in self._cursor]
+
+    def first(self) -> Row | None:
+        """The first row, or None without one; once."""
+        record = self._cursor.fetchone()
+        return None if record is None else self._row(*record)
+
+
+def ask(conn: Connection, row: type[Row], stmt: str, **values: Any) -> Later[Row]:
+    """Asks for the rows of a statement; see `together`."""
+    return Later(row, execute(conn, stmt, values))
+
+
 def fetch(conn: Connection, row: type[Row], stmt: str, **values: Any) -> list[Row]:
     """All rows of a statement, frozen."""
-    return [row(*record) for record in execute(conn, stmt, values)]
+    return ask(conn, row, stmt, **values).rows()
 
 
 def in_scope(column: str = "service") -> str:

@@ -6,12 +6,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from toolfault.conventions import OTHER, UNDECLARED
 from toolfault.store.queries.base import (
+    Later,
     Scope,
+    ask,
     chosen,
     columns,
     execute,
     in_scope,
-    scalar,
     scope_value,
     statement,
 )
@@ -50,6 +51,12 @@ class Error(NamedTuple):
     agent: str | None
     version: str | None
     fingerprint: bytes | None
+
+
+class Arrival(NamedTuple):
+    """When a call arrived."""
+
+    received_at: datetime
 
 
 class Filters(NamedTuple):
@@ -180,7 +187,6 @@ def _end_of_search(
     return execute(conn, stmt, {**values, "searched": searched}, prepare=False).fetchone()
 
 
-def newest(conn: Connection) -> datetime | None:
+def newest(conn: Connection) -> Later[Arrival]:
     """When the newest call that was not ok arrived, of any service."""
-    found: datetime | None = scalar(conn, _NEWEST)
-    return found
+    return ask(conn, Arrival, _NEWEST)

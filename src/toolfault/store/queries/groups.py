@@ -6,7 +6,9 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, NamedTuple
 
 from toolfault.store.queries.base import (
+    Later,
     Scope,
+    ask,
     chosen,
     fetch,
     in_scope,
@@ -145,11 +147,10 @@ _IMPACT = statement(
 )
 
 
-def group(conn: Connection, fingerprint: bytes, now: datetime, scope: Scope = None) -> Group | None:
+def group(conn: Connection, fingerprint: bytes, now: datetime, scope: Scope = None) -> Later[Group]:
     """One group by its fingerprint."""
     values = {"fingerprint": fingerprint, "scope": scope_value(scope)}
-    found = fetch(conn, Group, _ONE, **values, **_last_hour(now))
-    return found[0] if found else None
+    return ask(conn, Group, _ONE, **values, **_last_hour(now))
 
 
 def groups(
@@ -203,9 +204,9 @@ def _last_hour(now: datetime) -> dict[str, datetime]:
     return {"hour_ago": now - timedelta(hours=1), "soon": now + timedelta(minutes=1)}
 
 
-def hours(conn: Connection, fingerprint: bytes, since: datetime) -> list[Hour]:
+def hours(conn: Connection, fingerprint: bytes, since: datetime) -> Later[Hour]:
     """Calls of a group per hour; hours without any are left out."""
-    return fetch(conn, Hour, _HOURS, fingerprint=fingerprint, since=since)
+    return ask(conn, Hour, _HOURS, fingerprint=fingerprint, since=since)
 
 
 def samples(conn: Connection, fingerprint: bytes) -> list[Sample]:

@@ -5,7 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from toolfault.store.queries.base import (
+    Later,
     Scope,
+    ask,
     columns,
     fetch,
     in_scope,
@@ -106,9 +108,9 @@ def dead_letter(conn: Connection, id_: bytes, scope: Scope = None) -> DeadLetter
 
 def incidents(
     conn: Connection, since: datetime, until: datetime, most: int = 200
-) -> list[Incident]:
+) -> Later[Incident]:
     """Incidents that were open at some time between `since` and `until`, newest first."""
-    return fetch(conn, Incident, _INCIDENTS, since=since, until=until, most=most)
+    return ask(conn, Incident, _INCIDENTS, since=since, until=until, most=most)
 
 
 def audit(conn: Connection, most: int = 50) -> list[Audit]:

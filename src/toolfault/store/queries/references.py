@@ -9,7 +9,9 @@ from toolfault.conventions import TELEMETRY_DROPPED
 from toolfault.store.models import UNDATED
 from toolfault.store.queries.base import (
     UNDATED_DAY,
+    Later,
     Scope,
+    ask,
     columns,
     fetch,
     in_scope,
@@ -204,11 +206,9 @@ def references(
     return fetch(conn, Reference, _REFERENCES, days=[*days, UNDATED_DAY], **values)
 
 
-def call_of(conn: Connection, reference: Reference) -> Call | None:
-    """Hop 2: the call a reference names, or None when its details are gone."""
-    if reference.started_at is None:
-        return None
-    found = fetch(
+def call_of(conn: Connection, reference: Reference) -> Later[Call]:
+    """Hop 2: the call a reference names; no row when its details are gone."""
+    return ask(
         conn,
         Call,
         _CALL,
@@ -216,10 +216,9 @@ def call_of(conn: Connection, reference: Reference) -> Call | None:
         span_id=reference.span_id,
         started_at=reference.started_at,
     )
-    return found[0] if found else None
 
 
-def conversation(conn: Connection, call: Call, scope: Scope = None, most: int = 10) -> list[Step]:
+def conversation(conn: Connection, call: Call, scope: Scope = None, most: int = 10) -> Later[Step]:
     """The calls of the same conversation around this one, in order, itself among them."""
     values = {
         "conversation": call.conversation_id,
@@ -229,15 +228,15 @@ def conversation(conn: Connection, call: Call, scope: Scope = None, most: int = 
         "most": most,
     }
     since, until = call.started_at - _AROUND, call.started_at + _AROUND
-    return fetch(conn, Step, _AROUND_IT, since=since, until=until, **values)
+    return ask(conn, Step, _AROUND_IT, since=since, until=until, **values)
 
 
 def logs(
     conn: Connection, reference: Reference, duration_us: int = 0, most: int = 200
-) -> list[Log]:
+) -> Later[Log]:
     """Exception detail, black box and stamped records of one reference, oldest first."""
     began = reference.started_at or reference.received_at
-    return fetch(
+    return ask(
         conn,
         Log,
         _LOGS,
@@ -250,10 +249,10 @@ def logs(
     )
 
 
-def tool(conn: Connection, service: str, environment: str, name: str) -> Tool | None:
-    """What the catalog knows of one tool."""
-    found = fetch(conn, Tool, _TOOL, service=service, environment=environment, tool=name)
-    return found[0] if found else None
+def tool(conn: Connection, reference: Reference) -> Later[Tool]:
+    """What the catalog knows of the tool that a reference is about."""
+    row = reference
+    return ask(conn, Tool, _TOOL, service=row.service, environment=row.environment, tool=row.tool)
 
 
 def dropped(conn: Connection, since: datetime, until: datetime, scope: Scope = None) -> int:
