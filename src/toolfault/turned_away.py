@@ -6,6 +6,7 @@ from toolfault import conventions as c
 from toolfault.call import Call
 from toolfault.envelope import Envelope
 from toolfault.errors import ToolError
+from toolfault.redact import scrub
 from toolfault.taxonomy import Outcome
 from toolfault.telemetry import report
 from toolfault.telemetry.declared import Tool
@@ -20,7 +21,8 @@ def never_ran(error: ToolError, *, call_id: str | None = None) -> Envelope:
         error: `ToolNotFoundError`, `ToolNotPermittedError` or `ToolArgumentValidationError`.
         call_id: the model's id of the call.
     """
-    call = Call(Tool(name=error.tool), TRANSPORT, call_id=call_id)
+    # The model may have made the name up, of whatever it had read.
+    call = Call(Tool(name=scrub(error.tool)), TRANSPORT, call_id=call_id)
     call.start()
     try:
         answer = call.never_ran(error)

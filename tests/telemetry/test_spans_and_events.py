@@ -301,6 +301,13 @@ def test_a_call_that_never_ran_has_no_attempts_and_a_reference(exported):
     assert "toolfault.frame" not in span.attributes
 
 
+def test_a_secret_in_a_name_that_the_model_made_up_does_not_leave_the_process(exported):
+    secret = "sk-" + "proj-f4keTok99f4keTok99f4keTok99"
+    never_ran(ToolNotFoundError(f"fetch_{secret}"))
+    never_ran(ToolNotFoundError(f"login password={secret}"))
+    assert secret not in exported.everything()
+
+
 def test_the_budget_event_comes_once_when_the_limit_is_reached(exported):
     with toolfault.run("conversation-1"):
         for _ in range(4):
