@@ -115,7 +115,17 @@ def test_a_filter_that_is_not_accepted_is_named(service, toolfault):
     code, _, err = toolfault("errors", "--code", "OOPS", "--url", service.web)
 
     assert code == 1
-    assert err.startswith("toolfault: A filter is not accepted: query.code")
+    assert err.startswith("toolfault: A filter is not accepted: code.0. Give 'INVALID_ARGUMENT'")
+
+
+def test_a_time_that_is_not_accepted_is_told_how_one_looks(service, toolfault):
+    code, _, err = toolfault("errors", "--since", "yesterday", "--url", service.web)
+
+    assert code == 1
+    assert err == (
+        "toolfault: A filter is not accepted: since. "
+        "Give a time with its zone, as in 2026-11-30T14:00:00Z.\n"
+    )
 
 
 def test_no_service_is_a_sentence(toolfault):

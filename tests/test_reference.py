@@ -141,6 +141,11 @@ def test_a_mistyped_reference_in_a_sentence_is_still_offered():
     assert "938N-KRKA-S18Q" in reference.candidates("they told me (ref 938N-KRKA-S18Q) and hung up")
 
 
+def test_every_reference_of_a_text_is_found_once_and_in_its_order():
+    text = "first qgw79c7d118q, then 938N-KRKA-S18P (938N KRKA S18P again), and 938N-KRKA-S18Q, which is none"
+    assert reference.all_in(text) == ["QGW7-9C7D-118Q", "938N-KRKA-S18P"]
+
+
 @pytest.mark.parametrize("text", ["", "   ", "\n", "\x00", "\x1b[31m"])
 def test_nothing_that_can_be_a_reference_gives_no_candidates(text):
     assert reference.candidates(text) == []

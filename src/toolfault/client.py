@@ -86,7 +86,7 @@ def _refusal(url: str, error: urllib.error.HTTPError) -> str:
         return f"{url} asks for a token that may do this. Set TOOLFAULT_TOKEN."
     if error.code == _NOT_ACCEPTED:
         wrong = _decoded(error.read(), url).get("errors") or [{}]
-        return f"A filter is not accepted: {wrong[0].get('field')}: {wrong[0].get('problem')}."
+        return f"A filter is not accepted: {wrong[0].get('field')}. {wrong[0].get('problem')}"
     return f"{url} answered {error.code}. Its log says why; {url}/readyz says whether it is ready."
 
 

@@ -161,6 +161,14 @@ def candidates(text: str) -> list[str]:
     return [*dict.fromkeys([*found, *filter(None, ranked)])]
 
 
+def all_in(text: str) -> list[str]:
+    """Every reference in a text whose check fits, as it is printed, in the order of the text."""
+    pasted = text[:_LONGEST_PASTE]
+    shaped = [*_GROUPED.finditer(pasted), *_SOLID.finditer(pasted)]
+    ordered = [match.group() for match in sorted(shaped, key=re.Match.start)]
+    return [*dict.fromkeys(filter(None, map(canonical, filter(is_valid, ordered))))]
+
+
 def is_foreign(text: str) -> bool:
     """Whether `text` can be kept as a reference made elsewhere: printable, 1 to 64 characters."""
     return 0 < len(text) <= MAX_REFERENCE and text.isprintable()

@@ -69,6 +69,19 @@ async def test_a_wrong_method_is_told_the_right_ones(web):
     assert (response.status_code, response.headers["allow"]) == (405, "GET")
 
 
+@pytest.mark.parametrize(
+    "path", ["/", "/errors", "/healthz", "/readyz", "/api/v1/errors", "/metrics"]
+)
+async def test_head_is_the_answer_without_its_body(web, path):
+    whole, head = await web.get(path), await web.head(path)
+    assert (head.status_code, head.content) == (200, b"")
+    assert head.headers["content-type"] == whole.headers["content-type"]
+
+
+async def test_head_of_what_only_takes_a_post_is_refused(web):
+    assert (await web.head("/api/v1/alerts")).status_code == 405
+
+
 async def test_the_api_asks_for_a_token_only_where_one_is_needed(browse):
     for is_open, asks in ((True, False), (False, True)):
         document = (await browse(is_open=is_open).get("/api/openapi.json")).json()

@@ -118,6 +118,23 @@ async def test_wrong_filters_are_refused_with_a_sentence(web, query):
     assert page.status_code in (200, 422)
 
 
+@pytest.mark.parametrize(
+    ("query", "field", "told"),
+    [
+        ("since=yesterday", "since", "Give a time with its zone, as in 2026-11-30T14:00:00Z."),
+        ("since=2026-11-30T14:00:00", "since", "Give a time with its zone, as in 2026-11-30T14:00:00Z."),
+        ("outcome=lost", "outcome.0", "Give 'ok', 'failed', 'timed_out', 'declined', 'refused', "
+         "'invalid', 'not_found' or 'cancelled'."),
+        ("size=0", "size", "Give a number within the bounds of the description."),
+        ("trace=xyz", "trace", "It does not have the form this field wants."),
+    ],
+)  # fmt: skip
+async def test_a_wrong_filter_is_told_what_would_be_right(web, query, field, told):
+    problem = (await web.get(f"/api/v1/errors?{query}")).json()
+    assert problem["errors"] == [{"field": field, "problem": told}]
+    assert problem["detail"] == f"A value is not accepted. {field}: {told}"
+
+
 async def test_a_group_shows_its_calls_samples_and_conversations(store, make, web):
     now = datetime.now(UTC)
     first = make.call(started_at=now - timedelta(hours=2), version="2.13.4", effect="none")

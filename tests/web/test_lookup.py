@@ -140,6 +140,40 @@ def test_anything_else_is_unknown(engine, text):
     assert lookup(engine, text).state == "unknown"
 
 
+def test_the_first_stored_reference_of_a_text_is_answered_and_the_others_are_named(
+    store, make, engine
+):
+    stored, also_stored, lost = make.call(), make.call(), make.reference()
+    store([stored, also_stored])
+    answer = lookup(
+        engine, f"{lost}, {stored.reference_id} and {also_stored.reference_id}, what now?"
+    )
+    assert (answer.state, answer.reference) == ("found", stored.reference_id)
+    assert answer.others == (lost, also_stored.reference_id)
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("938N-KRKA", "a part of a reference: it has 8 characters"),
+        ("938N KRKA S1", "a part of a reference: it has 10 characters"),
+        ("938N-KRKA-S18P-77", "too long: it has 14 characters"),
+        ("hello", "does not have the form of a reference"),
+    ],
+)
+def test_half_a_reference_is_told_how_long_a_whole_one_is(engine, text, told):
+    answer = lookup(engine, text)
+    assert answer.state == "unknown"
+    assert told in answer.explanation
+    assert "twelve characters, 4-4-4" in answer.next_step
+
+
+def test_the_example_of_the_documentation_is_told_from_a_reference_that_got_lost(engine):
+    answer = lookup(engine, "938N-KRKA-S18P")
+    assert answer.title == "This is the example of the documentation"
+    assert "toolfault demo" in answer.next_step
+
+
 def test_an_old_reference_has_expired_and_its_outline_is_shown(store, make, engine, connection):
     day = days_ago(40)
     call = make.call(reference_id=reference.new(day=day), attempts=2, effect="none")

@@ -154,6 +154,23 @@ async def test_static_files_are_served_and_small(store, make, web):
     assert sum(sizes) + len(page.content) < 100_000
 
 
+async def test_several_references_in_one_text_are_answered_one_by_one(store, make, web):
+    first, second = make.call(), make.call()
+    store([first, second])
+    text = f"(ref {first.reference_id}) and before it (ref {second.reference_id})"
+    led_to = (await web.get("/look", params={"q": text})).headers["location"]
+    page = (await web.get(led_to)).text
+    assert f"/r/{first.reference_id}" in led_to
+    assert "The text named another reference too" in page
+    assert f'<a class="ref" href="/r/{second.reference_id}">' in page
+
+
+async def test_only_references_are_taken_from_an_address(web):
+    page = (await web.get("/r/hello", params={"also": ["<b>evil</b>", "938N-KRKA-S18P"]})).text
+    assert "evil" not in page
+    assert '<a class="ref" href="/r/938N-KRKA-S18P">' in page
+
+
 async def test_several_calls_behind_one_reference_are_all_shown(store, make, web):
     first = make.call(reference_id="deadbeef", tool="one")
     second = make.call(

@@ -20,7 +20,7 @@ from rich.console import Console
 from toolfault import client, settings
 from toolfault.cli import alerts, check, dashboards, dead_letters, importing, lists, tables
 from toolfault.cli.card import card
-from toolfault.reference import candidates
+from toolfault.reference import all_in, candidates
 from toolfault.settings import SettingError, StartError
 from toolfault.store.errors import StoreError
 
@@ -56,6 +56,10 @@ DataDir = Annotated[Path | None, typer.Option(help="Folder of the embedded Postg
 Host = Annotated[str | None, typer.Option(help="Address to open the ports on.")]
 Port = Annotated[int | None, typer.Option(min=0, max=65535, help="Its port; 0 takes a free one.")]
 Url = Annotated[str | None, typer.Option(help="The service to ask.")]
+
+
+#: Characters that an address may hold; of a longer paste the references alone are asked for.
+_LONGEST_ASKED = 2000
 
 
 def run() -> None:
@@ -136,7 +140,9 @@ def lookup(
     Example: toolfault lookup 938N-KRKA-S18P
     """
     pasted = " ".join(reference)
-    answer = client.look_up(settings.read(url=url), (candidates(pasted) or [pasted[:64]])[0])
+    if len(pasted) > _LONGEST_ASKED:
+        pasted = " ".join(all_in(pasted)) or (candidates(pasted) or [pasted])[0]
+    answer = client.look_up(settings.read(url=url), pasted[:_LONGEST_ASKED])
     _print(answer, None if as_json else card(answer), as_json=as_json)
     raise typer.Exit(0 if answer["matches"] else 1)
 

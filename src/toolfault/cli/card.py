@@ -25,14 +25,28 @@ def safe(value: Any) -> str:
 
 def card(answer: dict[str, Any]) -> RenderableType:
     """What is known about a reference: every call it names, or why there is none."""
-    if answer["matches"]:
-        return Group(*(_match(match) for match in answer["matches"]))
-    parts = [Text(safe(answer["explanation"])), Text(safe(answer["next_step"]))]
+    shown = map(_match, answer["matches"]) if answer["matches"] else [_nothing(answer)]
+    return Group(*shown, *_others(answer["others"]))
+
+
+def _others(references: list[str]) -> list[Text]:
+    """The rest of what was pasted, each as a command of its own."""
+    commands = [Text(safe(f"  toolfault lookup {reference}")) for reference in references]
+    return [Text("The text names other references too:"), *commands] if commands else []
+
+
+def _nothing(answer: dict[str, Any]) -> RenderableType:
+    parts = [_title(answer["title"]), Text(safe(answer["explanation"]))]
+    parts.append(Text(safe(answer["next_step"])))
     if answer["suggestions"]:
         parts.append(Text("Did you mean one of these?"))
         parts += [_suggestion(suggestion) for suggestion in answer["suggestions"]]
-    title = Text(safe(f"{answer['reference']}  {answer['title']}"))
-    return Panel(Group(*parts), title=title, title_align="left")
+    return Panel(Group(*parts), title=Text(safe(answer["reference"])), title_align="left")
+
+
+def _title(sentence: str) -> Text:
+    """Inside the box, where it is wrapped; the box's own title would be cut."""
+    return Text(safe(sentence), "bold")
 
 
 def _suggestion(found: dict[str, Any]) -> Text:
@@ -54,8 +68,8 @@ def _match(match: dict[str, Any]) -> RenderableType:
         ("Exception", _exception(match)),
     ]
     return Panel(
-        Group(_headline(match), Text(""), _table(rows)),
-        title=Text(safe(f"{match['reference']}  {words['title']}")),
+        Group(_title(words["title"]), _headline(match), Text(""), _table(rows)),
+        title=Text(safe(match["reference"])),
         title_align="left",
     )
 

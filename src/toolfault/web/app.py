@@ -21,7 +21,7 @@ from toolfault.web.access import Doorkeeper
 from toolfault.web.context import Context
 from toolfault.web.guard import Guard
 from toolfault.web.lookup import RETENTION_DAYS, Links
-from toolfault.web.problems import ProblemError
+from toolfault.web.problems import ProblemError, wrong_values
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
@@ -141,10 +141,9 @@ async def _not_routed(request: Request, error: Exception) -> Response:
 
 async def _not_valid(request: Request, error: Exception) -> Response:
     assert isinstance(error, RequestValidationError)  # noqa: S101 - as above
-    wrong = [
-        {"field": ".".join(map(str, one["loc"])), "problem": one["msg"]} for one in error.errors()
-    ]
-    return _answer(request, ProblemError(422, "A value is not accepted."), errors=wrong)
+    wrong = wrong_values(error.errors())
+    told = " ".join(f"{one['field']}: {one['problem']}" for one in wrong)
+    return _answer(request, ProblemError(422, f"A value is not accepted. {told}"), errors=wrong)
 
 
 async def _store_away(request: Request, _: Exception) -> Response:

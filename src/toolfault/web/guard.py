@@ -50,7 +50,11 @@ class Guard:
             await self._app(scope, receive, send)
             return
 
+        is_head = scope["method"] == "HEAD"
+
         async def send_guarded(message: Message) -> None:
+            if message["type"] == "http.response.body" and is_head:
+                message = {**message, "body": b""}
             if message["type"] == "http.response.start":
                 headers = MutableHeaders(scope=message)
                 for name, value in _HEADERS.items():
@@ -64,6 +68,8 @@ class Guard:
         except ProblemError as refused:
             await refused.response()(scope, receive, send_guarded)
             return
+        if is_head:  # the answer to GET without its body; FastAPI's routes know only GET
+            scope = {**scope, "method": "GET"}
         await self._app(scope, receive if body is None else _replay(body, receive), send_guarded)
 
     def _check(self, method: str, headers: Headers) -> None:

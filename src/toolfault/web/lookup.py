@@ -78,12 +78,21 @@ def lookup(
         links: templates of links to traces and logs.
     """
     asked = Asked(now or datetime.now(UTC), viewer or Viewer(), retention_days, links or Links())
-    candidates = ref.candidates(text)[:_MOST_CANDIDATES]
     with engine.connect() as conn:
-        for candidate in candidates:
-            if found := _visible(_stored(conn, candidate, asked)):
-                return _of_stored(conn, candidate, found, asked)
-        return _of_nothing(conn, _best_reading(text, candidates), asked)
+        answer = _answered(conn, text, asked)
+    others = tuple(other for other in ref.all_in(text) if other != answer.reference)
+    return answer.model_copy(update={"others": others[:_MOST_CANDIDATES]}) if others else answer
+
+
+def _answered(conn: Connection, text: str, asked: Asked) -> Answer:
+    """The first reference in the text that is stored, or else why the likeliest one is not."""
+    candidates = ref.candidates(text)[:_MOST_CANDIDATES]
+    for candidate in candidates:
+        if found := _visible(_stored(conn, candidate, asked)):
+            return _of_stored(conn, candidate, found, asked)
+    reading = _best_reading(text, candidates)
+    answer = _of_nothing(conn, reading, asked)
+    return missing.example(answer) if reading == missing.EXAMPLE else answer
 
 
 def _stored(conn: Connection, candidate: str, asked: Asked) -> list[Reference]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 from toolfault import reference as ref
@@ -17,6 +18,10 @@ if TYPE_CHECKING:
 _SYMBOLS = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
 _LENGTH = 12
 _MOST_SUGGESTIONS = 5
+#: Stands in the documentation, the help of the commands and the search field.
+EXAMPLE = "938N-KRKA-S18P"
+#: Symbols of ours and one mark between them, or a digit among them: a part of a reference, no word.
+_PART = re.compile(r"(?=.*[-\d])[0-9A-Za-z]{2,4}(?:[- ]?[0-9A-Za-z]{1,4}){0,4}")
 _ASK_AGAIN = (
     "I could not find that reference. Could you copy it from the chat once more, "
     "or tell me what you were trying to do and at about what time?"
@@ -128,7 +133,7 @@ def unknown(reference: str, day: date | None) -> Answer:
     why = (
         f"It says that it was issued on {day:%-d %B %Y}, which is still to come, so it was never issued."
         if day
-        else "It does not have the form of a reference of ours, and nothing is stored under it."
+        else _wrong_form(reference)
     )
     return Answer(
         reference=reference,
@@ -138,6 +143,25 @@ def unknown(reference: str, day: date | None) -> Answer:
         next_step="Ask the user to copy it from the chat once more; it has twelve characters, 4-4-4.",
         tell_user=_ASK_AGAIN,
         issued_on=day,
+    )
+
+
+def _wrong_form(reference: str) -> str:
+    symbols = sum(symbol.isalnum() for symbol in reference)
+    if _PART.fullmatch(reference) and symbols != _LENGTH:
+        kind = "It looks like a part of a reference" if symbols < _LENGTH else "It is too long"
+        return f"{kind}: it has {symbols} characters, and a reference has twelve, 4-4-4."
+    return "It does not have the form of a reference of ours, and nothing is stored under it."
+
+
+def example(answer: Answer) -> Answer:
+    """The documentation's example, which somebody tries."""
+    return answer.model_copy(
+        update={
+            "title": "This is the example of the documentation",
+            "explanation": "No user has it: it stands for the references that your own agents give.",
+            "next_step": "Let a guarded tool fail, or run `toolfault demo`, and look its reference up.",
+        }
     )
 
 

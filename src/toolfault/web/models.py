@@ -191,6 +191,9 @@ class Answer(Frozen):
     )
     suggestions: tuple[Suggestion, ...] = ()
     matches: tuple[Match, ...] = ()
+    others: tuple[str, ...] = Field(
+        default=(), description="Other references in the same text; each is asked for by itself."
+    )
 
     @property
     def is_here(self) -> bool:

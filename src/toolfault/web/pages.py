@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import hashlib
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 from urllib.parse import quote, urlencode
 
-from fastapi import APIRouter
+from fastapi import APIRouter, Query
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
+from toolfault.reference import all_in
 from toolfault.store.queries import errors, lists, tools
 from toolfault.store.queries.base import together
 from toolfault.store.tokens import Role
@@ -92,7 +93,8 @@ def look(request: Request, ctx: Ctx, q: str = "") -> Response:
     answer = ctx.look_up(request, principal, q)
     if not answer.is_here and (other := _other_id(ctx, principal, q.strip())):
         return RedirectResponse(f"/errors?{urlencode(other)}", 303)
-    return RedirectResponse(f"/r/{quote(answer.reference, safe='')}", 303)
+    also = f"?{urlencode({'also': answer.others}, doseq=True)}" if answer.others else ""
+    return RedirectResponse(f"/r/{quote(answer.reference, safe='')}{also}", 303)
 
 
 def _other_id(ctx: Context, principal: Principal, text: str) -> dict[str, str] | None:
@@ -119,7 +121,9 @@ def _trace_id(text: str) -> bytes | None:
 
 
 @router.get("/r/{ref:path}")
-def reference_page(request: Request, ref: str, ctx: Ctx) -> Response:
+def reference_page(
+    request: Request, ref: str, ctx: Ctx, also: Annotated[tuple[str, ...], Query()] = ()
+) -> Response:
     """The card of a reference, or why there is none and what to do."""
     principal = ctx.doors.admit(request, Role.SUPPORT)
     answer = ctx.look_up(request, principal, ref)
@@ -135,6 +139,7 @@ def reference_page(request: Request, ref: str, ctx: Ctx) -> Response:
         "/r",
         200 if answer.is_here else 404,
         answer=answer,
+        others=[*dict.fromkeys([*answer.others, *all_in(" ".join(also))])],
         asked=answer.reference,
         link_to=link_to,
         note=lambda match: _hand_over_note(match, link_to(match.reference)),

@@ -20,7 +20,7 @@ from toolfault.web.access import SESSION_COOKIE
 from toolfault.web.context import Ctx
 from toolfault.web.guard import is_from_our_page
 from toolfault.web.pages import answer_page
-from toolfault.web.problems import ProblemError
+from toolfault.web.problems import ProblemError, wrong_values
 
 router = APIRouter(include_in_schema=False)
 
@@ -95,8 +95,8 @@ def _filters(request: Request, now: datetime) -> listing.ErrorFilters:
     try:
         return listing.ErrorFilters(**{**_bounds(values, now), **values})
     except ValidationError as wrong:
-        fields = ", ".join(sorted({str(one["loc"][0]) for one in wrong.errors()}))
-        raise ProblemError(422, f"A filter is not accepted: {fields}.") from None
+        told = " ".join(f"{one['field']}: {one['problem']}" for one in wrong_values(wrong.errors()))
+        raise ProblemError(422, f"A filter is not accepted. {told}") from None
 
 
 def _bounds(values: dict[str, Any], now: datetime) -> dict[str, datetime]:

@@ -8,9 +8,36 @@ from typing import TYPE_CHECKING, Any
 from starlette.responses import JSONResponse
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
 MEDIA_TYPE = "application/problem+json"
+
+
+_WORDS = (
+    (
+        ("datetime", "timezone", "date_from"),
+        "Give a time with its zone, as in 2026-11-30T14:00:00Z.",
+    ),
+    (("enum", "literal"), "Give {expected}."),
+    (("int_", "greater_than", "less_than"), "Give a number within the bounds of the description."),
+    (("string_pattern", "string_too_long"), "It does not have the form this field wants."),
+    (("missing",), "It is missing."),
+)
+
+
+def wrong_values(errors: Iterable[Mapping[str, Any]]) -> list[dict[str, str]]:
+    """Each value that is not accepted: its field, and in our words what would be."""
+    return [
+        {"field": ".".join(map(str, one["loc"][1:] or one["loc"])), "problem": _in_words(one)}
+        for one in errors
+    ]
+
+
+def _in_words(error: Mapping[str, Any]) -> str:
+    for kinds, sentence in _WORDS:
+        if error["type"].startswith(kinds):
+            return sentence.format(expected=error.get("ctx", {}).get("expected"))
+    return "It is not of the kind this field wants."
 
 
 class ProblemError(Exception):
