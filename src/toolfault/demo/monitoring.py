@@ -20,6 +20,7 @@ from toolfault.alerts.build import build
 from toolfault.alerts.routing import alertmanager
 from toolfault.alerts.spec import Above, Alerts, Baseline, Spec, Stack, Waits, Windows
 from toolfault.settings import StartError
+from toolfault.store.watching import ends_with_us
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -149,6 +150,7 @@ def _running(folder: Path, address: str, program: str, *flags: str) -> Iterator[
     with (
         (folder / f"{program.rpartition('/')[2]}.log").open("wb") as log,
         subprocess.Popen([program, listen, *flags], stdout=log, stderr=log) as process,
+        ends_with_us(process.pid),
     ):
         try:
             _wait_until_ready(address, process, log.name)

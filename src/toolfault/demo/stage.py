@@ -19,6 +19,7 @@ from rich.console import Console
 from toolfault import client, settings
 from toolfault.demo.summary import Summary
 from toolfault.settings import StartError
+from toolfault.store.watching import ends_with_us
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -84,7 +85,10 @@ def _service(data: str, *, once: bool) -> Iterator[tuple[subprocess.Popen[str], 
         name: value for name, value in os.environ.items() if not name.startswith(settings.PREFIX)
     }
     environ["TOOLFAULT_LOG_LEVEL"] = "warning"
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environ) as service:
+    with (
+        subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environ) as service,
+        ends_with_us(service.pid),
+    ):
         try:
             first = cast("IO[str]", service.stdout).readline()
             if not first:

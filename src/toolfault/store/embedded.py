@@ -24,6 +24,7 @@ from psycopg import sql
 
 from toolfault.store.binaries import account, find_programs, program_options
 from toolfault.store.errors import EmbeddedError
+from toolfault.store.watching import ends_with_us
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -46,8 +47,6 @@ _SETTINGS = {
     "timezone": "UTC",
     "log_checkpoints": "off",
 }
-# Ends the server when we are gone: the pipe closes even after kill -9.
-_WATCH = 'read -r _; kill -INT "$1"'
 
 
 class EmbeddedPostgres:
@@ -219,23 +218,10 @@ class EmbeddedPostgres:
                 [self._programs / "postgres", "-D", folder, *settings],
                 stdin=subprocess.DEVNULL, stdout=output, stderr=output, pass_fds=shared, **self._options,
             )  # fmt: skip
-        self._watch(server.pid)
+        self._watching.close()
+        self._watching.enter_context(ends_with_us(server.pid, **self._options))
         _wait_until(lambda: server.poll() is not None or self._is_ready(server.pid), _START_SECONDS)
         return self._is_ready(server.pid)
-
-    def _watch(self, pid: int) -> None:
-        self._watching.close()
-        reader, writer = os.pipe()
-        self._watching.callback(os.close, writer)
-        watcher = subprocess.Popen(
-            ["/bin/sh", "-c", _WATCH, "sh", str(pid)],
-            stdin=reader,
-            stdout=subprocess.DEVNULL,
-            **self._options,
-        )
-        os.close(reader)
-        self._watching.callback(watcher.wait)
-        self._watching.callback(watcher.kill)
 
     def _is_ready(self, pid: int) -> bool:
         lines = _pid_file(self._cluster)
