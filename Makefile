@@ -16,7 +16,11 @@ define need
   else echo "Missing: $(1). Get it with: sudo apt-get install $(1)" >&2; exit 1; fi; }
 endef
 
-.PHONY: help alerting-tools browser chaos demo test test-hooks lint format lock lock-hooks
+define need-go
+command -v go >/dev/null || { echo "Missing: Go 1.26 or later. Get it from https://go.dev/dl/" >&2; exit 1; }
+endef
+
+.PHONY: help alerting-tools browser chaos collector demo stack-tools test test-hooks lint format lock lock-hooks
 help:
 	@echo "make demo    a failing agent, and a page to look its errors up in"
 	@echo "make test    linters and all tests"
@@ -31,7 +35,7 @@ help:
 demo: .venv/.installed
 	@$(BIN)/toolfault demo
 
-test: lint node_modules/.package-lock.json alerting-tools browser collector
+test: lint node_modules/.package-lock.json alerting-tools browser collector stack-tools
 	@$(MAKE) --no-print-directory -j2 test-hooks
 	$(BIN)/python -m pytest -n 2 --dist loadfile -m "not mutation"
 
@@ -109,7 +113,22 @@ node_modules/.package-lock.json: package.json package-lock.json
 collector: $(COLLECTOR)
 
 $(COLLECTOR): collector/builder.yaml
-	@command -v go >/dev/null || { echo "Missing: Go 1.26 or later. Get it from https://go.dev/dl/" >&2; exit 1; }
+	@$(need-go)
 	GOBIN=$(CURDIR)/collector/build go install \
 		go.opentelemetry.io/collector/cmd/builder@v$$(sed -n 's/^  version: //p' $<)
 	cd collector && CGO_ENABLED=0 build/builder --config builder.yaml
+
+# The compose specification's own library reads docker-compose.yml; telemetrygen is an agent of others.
+stack-tools: build/compose build/telemetrygen
+	@command -v openssl >/dev/null || $(call need,openssl)
+	@command -v wget >/dev/null || $(call need,wget)
+
+build/compose: Makefile
+	@$(need-go)
+	GOBIN=$(CURDIR)/build go install github.com/compose-spec/compose-go/v2/cmd@v2.16.2
+	mv build/cmd $@
+
+build/telemetrygen: collector/builder.yaml
+	@$(need-go)
+	GOBIN=$(CURDIR)/build go install \
+		github.com/open-telemetry/opentelemetry-collector-contrib/cmd/telemetrygen@v$$(sed -n 's/^  version: //p' $<)

@@ -15,9 +15,9 @@ from toolfault.store.embedded import EmbeddedPostgres
 _WITHIN = 60.0  # s
 
 
-def until(condition):
+def until(condition, within=_WITHIN):
     """Waits until `condition()` is true."""
-    deadline = time.monotonic() + _WITHIN
+    deadline = time.monotonic() + within
     while not condition():
         assert time.monotonic() < deadline, "it did not come to pass"
         time.sleep(0.02)

@@ -1,6 +1,7 @@
 """The configurations we ship, run by the real Collector before a service that asks for tokens."""
 
 import gzip
+import re
 import subprocess
 
 import httpx
@@ -115,6 +116,30 @@ def test_calls_of_the_javascript_sdk_arrive_without_a_complaint(collector, servi
 
     assert (done.stdout, done.stderr) == ("", "")
     assert service.wait_for(made) == ("book_meeting", "failed", f"js-{encoding}")
+    assert collector.complaints() == []
+
+
+@pytest.mark.parametrize("protocol", ["grpc", "http"])
+def test_spans_of_telemetrygen_arrive_without_a_complaint(collector, service, protocol):
+    name = f"generated-{protocol}"
+    at = ["--otlp-http"] if protocol == "http" else []
+    endpoint = collector.http.removeprefix("http://") if protocol == "http" else collector.grpc
+    done = subprocess.run(
+        [
+            ROOT / "build" / "telemetrygen", "traces", *at, "--otlp-insecure", f"--otlp-endpoint={endpoint}",
+            "--traces=20", "--rate=0", f"--service={name}",
+            '--telemetry-attributes=gen_ai.operation.name="execute_tool"',
+            f'--telemetry-attributes=gen_ai.tool.name="{name}"',
+        ],
+        env=environment(), capture_output=True, text=True, check=False,
+    )  # fmt: skip
+
+    assert done.returncode == 0, done.stderr
+    said = done.stdout + done.stderr
+    assert set(re.findall(r"\t([A-Z]+)\t", said)) == {"INFO"}
+    assert "traces export:" not in said  # how the SDK in it tells of what it could not deliver
+    # each trace has the span of a server, and that of its client, which counts under the server's
+    until(lambda: service.counted(name) == {(name, "ok", "OK"): 20})
     assert collector.complaints() == []
 
 
