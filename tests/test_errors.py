@@ -77,3 +77,11 @@ def test_an_error_survives_copying_and_pickling(duplicate):
     assert type(again) is ToolFailure
     assert vars(again) == vars(error)
     assert str(again) == "t: down (UNAVAILABLE). Later."
+
+
+def test_the_raw_error_is_copied_but_does_not_leave_its_process():
+    error = ToolFailure("t", "down", transient=True)
+    error.raw_error = raw = ConnectionError("db.internal:5432")
+    assert copy.copy(error).raw_error is raw
+    assert b"db.internal" not in pickle.dumps(error)
+    assert pickle.loads(pickle.dumps(error)).raw_error is None

@@ -118,6 +118,40 @@ def test_a_policy_denial_inside_the_body_stops_the_model():
     assert_envelope(delete(), code="PERMISSION_DENIED", action="stop_and_tell_user")
 
 
+@pytest.mark.parametrize(
+    ("wrong", "told"),
+    [(int, "the class int"), (3, "3"), (property(lambda self: 1), "<property object")],
+)
+def test_what_is_no_function_is_said_where_it_is_decorated(wrong, told):
+    with pytest.raises(TypeError, match=rf"@guard\('p'\) is on {told}.*put it on the function"):
+        guard("p")(wrong)
+
+
+def test_a_guard_over_static_and_class_methods_keeps_their_kind():
+    class Desk:
+        name = "desk"
+
+        @guard("add", on_error="raise")
+        @staticmethod
+        def add(a, b):
+            return a + b
+
+        @guard("named", on_error="raise")
+        @classmethod
+        def named(cls):
+            return cls.name
+
+    class Other(Desk):
+        name = "other"
+
+    assert (Desk().add(1, 2), Desk.add(1, 2)) == (3, 3)
+    assert (Desk.named(), Other().named()) == ("desk", "other")
+
+
+def test_a_function_of_c_without_a_signature_is_guarded_as_well():
+    assert guard("highest", on_error="raise")(max)(1, 2) == 2
+
+
 def test_a_result_that_may_not_enter_the_run_was_applied_all_the_same():
     def positive(result):
         if result < 0:

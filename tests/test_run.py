@@ -116,3 +116,29 @@ def test_a_run_without_a_deadline_has_all_the_time():
 def test_a_policy_that_is_none_is_said():
     with pytest.raises(ValueError, match=r"write ToolFailurePolicy\.CONTINUE or FAIL_RUN"):
         toolfault.run("c", policy="x")
+
+
+def test_scopes_that_are_left_out_of_order_leave_nothing_behind():
+    outer, inner = toolfault.run("outer"), toolfault.run("inner")
+    outer.__enter__()
+    inner.__enter__()
+    outer.__exit__(None, None, None)
+    assert toolfault.current_run() is inner
+    inner.__exit__(None, None, None)
+    assert toolfault.current_run() is None
+
+
+def test_a_run_may_be_entered_again_inside_of_itself():
+    with toolfault.run("c") as run:
+        with run:
+            assert toolfault.current_run() is run
+        assert toolfault.current_run() is run
+    assert toolfault.current_run() is None
+
+
+async def test_a_scope_that_another_task_leaves_is_still_that_of_the_one_that_entered():
+    run = toolfault.run("c")
+    run.__enter__()
+    await asyncio.create_task(run.__aexit__(None, None, None))
+    assert toolfault.current_run() is run
+    run.__exit__(None, None, None)

@@ -6,24 +6,23 @@ The guard and the framework hooks drive it; they differ only in who runs the bod
 from __future__ import annotations
 
 import copy
-import functools
 import time
 from collections.abc import Callable
 from contextvars import Token
-from typing import Any, NamedTuple
+from typing import Any
 
 from opentelemetry import context as otel_context
 from opentelemetry import trace
 from opentelemetry.context import Context
 
-from toolfault import budget, carried, envelope, retry, taxonomy
-from toolfault import conventions as c
+from toolfault import attempts, budget, taxonomy
+from toolfault.ending import Ending, advise, answered, budget_place
 from toolfault.envelope import Envelope
 from toolfault.error_map import ToolErrorMap
-from toolfault.errors import ToolError, ToolFailure, ToolResultError
+from toolfault.errors import ToolError, ToolFailure
 from toolfault.run import RanTool, Run, current_run
-from toolfault.taxonomy import Action, Code, Effect, Outcome
-from toolfault.telemetry import current, declared, detail, report, spans
+from toolfault.taxonomy import Code, Effect, Outcome
+from toolfault.telemetry import current, declared, report, spans
 from toolfault.telemetry.declared import Tool
 from toolfault.telemetry.record import Attempt, Attributes, ToolCall
 
@@ -121,8 +120,12 @@ class Call:
     def _open_span(self) -> spans.CallSpan:
         outer = current.current_call()
         return spans.open_or_adopt(
-            self.tool.name, self._identity(), self.start_ns, outer.span if outer else None
+            self.tool.name, self.identity(), self.start_ns, outer.span if outer else None
         )
+
+    def identity(self) -> Attributes:
+        """What the span is given when it is opened, for samplers."""
+        return attempts.identity(self.tool, self.call_id, self._run)
 
     def enter(self) -> None:
         """Make this the current call and its span the current span."""
@@ -167,10 +170,14 @@ class Call:
             self._cancelled()
             raise raised
         error = self._classified(raised)
-        self._note_attempt(error.outcome, error, self._effect_of(error))
-        wait = self._wait_before_next(error, untyped=error.reason == taxonomy.UNMAPPED_FAILURE)
+        self._note_attempt(error.outcome, error, attempts.effect_of(error, self.tool))
+        wait = None
+        if len(self.attempts) < self.max_attempts:
+            wait = attempts.wait_for_next(error, len(self.attempts), self.tool, self._run)
         if wait is None:
             self.conclude(error, raised)
+        else:
+            self._waited = wait
         return wait
 
     def _cancelled(self) -> None:
@@ -217,31 +224,6 @@ class Call:
         self.attempts.append(attempt)
         self._started = 0
 
-    def _effect_of(self, error: ToolError) -> Effect:
-        if error.effect is not None:
-            return error.effect
-        if isinstance(error, ToolResultError):
-            return Effect.APPLIED if self.tool.writes else Effect.NONE
-        return taxonomy.effect_of(
-            error.outcome, error.code, writes=self.tool.writes, nothing_landed=error.transient
-        )
-
-    def _wait_before_next(self, error: ToolError, *, untyped: bool) -> float | None:
-        tool = self.tool
-        if len(self.attempts) >= self.max_attempts or not retry.may_repeat(
-            error, untyped=untyped, writes=tool.writes, idempotent=tool.idempotent
-        ):
-            return None
-        wait = retry.backoff(len(self.attempts), error.retry_after)
-        if wait > retry.LONGEST_WAIT:
-            return None  # the model can go on with something else meanwhile
-        if (run := self._run) is not None:
-            if not run.may_retry(tool.name) or wait >= run.remaining():
-                return None
-            run.count_retry(tool.name)
-        self._waited = wait
-        return wait
-
     def _elapsed(self) -> int:
         return time.perf_counter_ns() - self._earliest
 
@@ -260,26 +242,13 @@ class Call:
         if error is not raised:
             error.raw_error = raised
         self.error = error = self._asked(error)
-        action, failures = self._advice(error)
-        ref = self.current.reference_id
         if error.outcome is Outcome.DECLINED:
-            message = envelope.safe(error.message or taxonomy.MESSAGES[error.code])
-            self.answer = envelope.declined(error.reason, message, action, ref)
-        else:
-            stopped = failures if failures >= self.budget_limit else 0
-            message = envelope.message_for(error, action, ref, stopped)
-            self.answer = envelope.error(
-                error.code,
-                message,
-                action,
-                reason=error.reason,
-                field=error.field,
-                retry_after=error.retry_after if action is Action.RETRY_LATER else None,
-                ref=ref if action in taxonomy.ACTIONS_WITH_REFERENCE else None,
-            )
+            self._reset_budget()
+        advice = advise(error, self._effect, self.tool, self._run, self.budget_limit)
+        ref = self.current.reference_id
+        self.answer, message = answered(error, advice, ref)
         error.reference_id, error.answer = ref, self.answer
-        told = Ending(error, raised, action, message, failures)
-        self._finish(error.outcome, told)
+        self._finish(error.outcome, Ending(error, raised, advice.action, message, advice.failures))
         return self.answer
 
     def _asked(self, error: ToolError) -> ToolError:
@@ -294,44 +263,8 @@ class Call:
         told.message = text
         return told
 
-    def _advice(self, error: ToolError) -> tuple[Action, int]:
-        """The action and the consecutive failures, 0 where the budget does not count."""
-        remaining = float("inf") if self._run is None else self._run.remaining()
-        advise = functools.partial(
-            taxonomy.action_for,
-            error.outcome,
-            error.code,
-            self._effect,
-            transient=error.transient,
-            idempotent=self.tool.idempotent,
-            out_of_time=remaining <= (error.retry_after or 0),
-        )
-        action = advise()
-        if error.outcome is Outcome.DECLINED:
-            self._reset_budget()
-        if error.outcome is Outcome.DECLINED or action not in taxonomy.BUDGETED_ACTIONS:
-            return action, 0
-        failures = budget.failed(self.tool.name, *self._budget_place())
-        return advise(budget_spent=failures >= self.budget_limit), failures
-
-    def _budget_place(self) -> tuple[str, Any]:
-        if self._run is None:
-            return "", None
-        return self._run.conversation_id or self._run.run_id, self._run.state
-
     def _reset_budget(self) -> None:
-        budget.reset(self.tool.name, *self._budget_place())
-
-    def _identity(self) -> Attributes:
-        told: Attributes = {c.OPERATION_NAME: c.EXECUTE_TOOL, c.TOOL_NAME: self.tool.name}
-        if self.call_id is not None:
-            told[c.TOOL_CALL_ID] = self.call_id
-        if (run := self._run) is not None:
-            if run.agent is not None:
-                told[c.AGENT_NAME] = run.agent
-            if run.conversation_id is not None:
-                told[c.CONVERSATION_ID] = run.conversation_id
-        return told
+        budget.reset(self.tool.name, *budget_place(self._run))
 
     def _finish(
         self, outcome: Outcome, ending: Ending | None = None, elapsed: int | None = None
@@ -362,44 +295,3 @@ class Call:
         report.finished(self.span, call, end=end, error=raised, box=self.current.box)
         if ending is not None and ending.failures == self.budget_limit:
             report.budget_exhausted(self.span, call)
-
-
-class Ending(NamedTuple):
-    """How a call failed and what was said about it."""
-
-    error: ToolError
-    raised: BaseException
-    action: Action
-    message: str
-    failures: int  # in a row; 0 where the budget does not count them
-
-    def recorded_on(self, record: ToolCall, call: Call) -> ToolCall:
-        """The record with what the failure adds to it."""
-        error = self.error
-        cause = error.__cause__ if self.raised is error else self.raised
-        words = error.user_message or call.tool.reasons.get(error.reason)
-        return record._replace(
-            code=error.code,
-            reason=error.reason,
-            reference_id=call.current.reference_id,
-            action=self.action,
-            transient=error.transient,
-            retryable=taxonomy.is_retryable(self.action),
-            retry_after=error.retry_after,
-            field=error.field,
-            evidence=envelope.safe(error.evidence) if error.evidence else None,
-            message=None if _quotes(self.raised, error.message) else self.message,
-            user_message=envelope.safe(words) if words else None,
-            exception_type=detail.type_name(cause) if cause is not None else None,
-            frame=detail.frame_of(self.raised) if call.attempts else None,
-            budget_failures=self.failures or None,
-            budget_limit=call.budget_limit if self.failures else None,
-        )
-
-
-def _quotes(raised: BaseException, message: str | None) -> bool:
-    """Whether a handler made the message of an exception's own text: no span may carry that."""
-    if message is None or isinstance(raised, ToolError):
-        return False
-    text = carried.text(raised).strip()
-    return bool(text) and text[:100] in message

@@ -110,8 +110,13 @@ class ToolError(Exception):
         told = self.message or taxonomy.MESSAGES[self.code]
         return f"{self.tool}: {self.reason} ({self.code}). {told}"
 
+    def __copy__(self) -> ToolError:
+        return _rebuilt(type(self), self.args, self.__dict__)
+
     def __reduce__(self) -> tuple[Any, ...]:
-        return _rebuilt, (type(self), self.args, self.__dict__)
+        # The raw error stays in its process: its text is for nobody else, and few can be pickled.
+        kept = {name: value for name, value in self.__dict__.items() if name != "raw_error"}
+        return _rebuilt, (type(self), self.args, kept)
 
 
 _Member = TypeVar("_Member", bound=StrEnum)

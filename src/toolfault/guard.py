@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from toolfault import budget
+from toolfault.around import Hook, OnError
 from toolfault.call import Decide
 from toolfault.conventions import MAX_NAME
 from toolfault.error_map import ToolErrorMap
@@ -18,7 +19,7 @@ from toolfault.idempotency import keyed
 from toolfault.telemetry import declared
 from toolfault.telemetry.declared import Tool
 from toolfault.transport import TRANSPORT
-from toolfault.wrap import F, Hook, OnError, wrapped
+from toolfault.wrap import F, wrapped
 
 
 def guard(
@@ -60,6 +61,7 @@ def guard(
 
     Raises:
         ValueError: an option that does not fit, said with what to do instead.
+        TypeError: what is decorated is not a function.
     """
     mode, decide = _decided(on_error)
     _require_sane(locals() | {"on_error": mode})
@@ -84,11 +86,25 @@ def guard(
     )
 
     def decorate(function: F) -> F:
-        guarded = wrapped(keyed(name, function), hook)
+        inner = _function(name, function)
+        guarded: F = wrapped(keyed(name, inner), hook)
         declared.declare(tool)
-        return guarded
+        kind: Any = type(function)  # of method, where it is one
+        return guarded if inner is function else kind(guarded)
 
     return decorate
+
+
+def _function(tool: str, given: Any) -> Any:
+    """What does the work: also inside of a `staticmethod` or a `classmethod`."""
+    if isinstance(given, staticmethod | classmethod):
+        return given.__func__
+    if isinstance(given, type) or not callable(given):
+        what = f"the class {given.__name__}" if isinstance(given, type) else repr(given)
+        raise TypeError(
+            f"@guard({tool!r}) is on {what}; put it on the function or method that does the work"
+        )
+    return given
 
 
 def _decided(on_error: OnError | Handler | Sequence[Handler]) -> tuple[OnError, Decide | None]:

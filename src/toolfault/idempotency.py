@@ -95,7 +95,10 @@ class _Keyed(functools.partial[Any]):
 
 def keyed(tool: str, function: F) -> F:
     """The function; one that takes an `idempotency_key` is given it, and shows no such parameter."""
-    signature = inspect.signature(function)
+    try:
+        signature = inspect.signature(function)
+    except ValueError:  # a function of C that does not say what it takes
+        return function
     if PARAMETER not in signature.parameters:
         return function
     given: Any = _Keyed(function)

@@ -12,7 +12,8 @@ from typing import Any, Literal
 
 from opentelemetry.trace import Span
 
-from toolfault.call import Call, Ending
+from toolfault.call import Call
+from toolfault.ending import Ending
 from toolfault.error_map import ToolErrorMap
 from toolfault.run import Run, current_run, reset_current, set_current
 from toolfault.taxonomy import Outcome
@@ -60,7 +61,7 @@ class JoinedCall(Call):
         self._mode = span_mode
         self._late = late
         self._lent = self._entered = False
-        self._run_token: Token[Run | None] | None = None
+        self._run_token: Token[tuple[Run, ...]] | None = None
         self._ended: tuple[Outcome, Ending | None] | None = None
         self._lasted: int | None = None  # ns until it ended; it may be closed later
 
@@ -169,7 +170,7 @@ class JoinedCall(Call):
         if self._mode == "auto":
             return super()._open_span()
         if self._mode == "always":
-            return spans.open_own(self.tool.name, self._identity(), self.start_ns)
+            return spans.open_own(self.tool.name, self.identity(), self.start_ns)
         return self._framework_span() or spans.NOWHERE
 
     def _settle_span(self) -> None:
@@ -177,7 +178,7 @@ class JoinedCall(Call):
             return
         self.adopt()
         if self.span is spans.NOWHERE and self._mode != "never":
-            self.span = spans.open_own(self.tool.name, self._identity(), self.start_ns)
+            self.span = spans.open_own(self.tool.name, self.identity(), self.start_ns)
 
     def _framework_span(self) -> spans.CallSpan | None:
         outer = current.current_call()

@@ -89,7 +89,8 @@ def _sync(function: Any, chosen: Policy) -> Any:
         while True:
             step.began()
             try:
-                answer = attempt()
+                with step.asking():
+                    answer = attempt()
             except BaseException as error:  # noqa: BLE001 - raised again by `instead`
                 if (wait := step.failed(error)) is None:
                     return step.instead(error)
@@ -117,7 +118,9 @@ async def _awaited(step: ModelStep, attempt: Callable[[], Any], pending: Awaitab
     """The answer of an attempt that has begun, or of a later one."""
     while True:
         try:
-            return _answered(step, attempt, await pending)
+            with step.asking():
+                answer = await pending
+            return _answered(step, attempt, answer)
         except BaseException as error:  # noqa: BLE001 - raised again by `instead`
             if (wait := step.failed(error)) is None:
                 return step.instead(error)

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Any, NamedTuple
 
 from toolfault import conventions as c
@@ -28,58 +30,145 @@ class Policy(NamedTuple):
     on_error: Sequence[OnModelError]
 
 
-class ModelStep:
+class ModelCall:
+    """One call of a model: one of its run's, and told once, however many attempts it takes.
+
+    Args:
+        model: its name.
+        run: the run it belongs to.
+    """
+
+    def __init__(self, model: str = "", run: Run | None = None) -> None:
+        self.model = model
+        self.run = run
+        self.over = False
+        self.attempts = 0
+        self.error: Exception | None = None  # of the last attempt, while somebody may make another
+        self.emitted = False  # output has reached the caller: nothing may be repeated
+
+    def admit(self) -> None:
+        """Count it as one of its run's.
+
+        Raises:
+            RunLimitExceededError: the run may make no more; reported once for a run.
+        """
+        if (run := self.run) is None:
+            return
+        limit, calls = run.max_model_calls, run.count_model_call()
+        if limit is None or calls <= limit:
+            return
+        if calls == limit + 1:
+            run_events.send(c.RUN_LIMIT_EXCEEDED, {c.LIMIT: limit}, run, events.WARN)
+        raise RunLimitExceededError(limit, run.run_id, run.agent)
+
+    @property
+    def under_way(self) -> bool:
+        """Whether the provider is busy with it."""
+        return self.attempts > 0 and self.error is None and not self.over
+
+    def began(self) -> None:
+        """The provider is asked now."""
+        self.error = None
+        self.attempts += 1
+        if self.run is not None:
+            self.run.model_attempts += 1
+
+    def passes(self, error: BaseException) -> bool:
+        """Whether the same attempt could succeed in a moment."""
+        return not self.emitted and is_transient(error)
+
+    def repeated(self, error: Exception) -> None:
+        """The attempt failed, and there will be another one."""
+        run_events.send(c.MODEL_RETRY, self._about(error), self.run)
+
+    def gave_up(self, error: Exception) -> None:
+        """The attempt failed, and it was the last one."""
+        if self.over:
+            return
+        result = EXHAUSTED if self.passes(error) else ERROR
+        told = self._about(error) | {c.RESULT: result}
+        run_events.send(c.MODEL_ERROR, told, self.run, events.WARN)
+        self.ended(result)
+
+    def ended(self, result: str | None) -> None:
+        """It is over; later calls change nothing."""
+        if self.over:
+            return
+        self.over = True
+        told: Attributes = {c.REQUEST_MODEL: self.model, c.COUNT: self.attempts}
+        if result is not None:
+            told[c.RESULT] = result
+        run_events.send(c.MODEL_CALL, told, self.run)
+
+    def hand_over(self) -> None:
+        """Leave it to who repeats it: it counts the attempts and tells of them, this one does not."""
+        self.over = True
+        if self.run is not None:
+            self.run.model_attempts -= self.attempts
+
+    def _about(self, error: Exception) -> Attributes:
+        told = typed(error)
+        about: Attributes = {
+            c.REQUEST_MODEL: self.model,
+            c.COUNT: self.attempts,
+            c.CODE: told.code.value,
+            c.REASON: told.reason,
+            c.EXCEPTION_TYPE: detail.type_name(error),
+        }
+        if told.retry_after is not None:
+            about[c.RETRY_AFTER] = told.retry_after
+        return about
+
+
+class ModelStep(ModelCall):
     """One step that asks a model: `began()` before each attempt, then `failed` or `ended`.
+
+    Where a framework's hook has seen the call begin already, this one takes it over.
 
     Raises:
         RunLimitExceededError: the run has made all the model calls it may.
     """
 
     def __init__(self, policy: Policy) -> None:
+        super().__init__(policy.model, current_run())
         self._policy = policy
-        self._run = current_run()
-        self._over = False
-        self.attempts = 0
-        self.emitted = False  # output has reached the caller: nothing may be repeated
-        if self._run is not None:
-            admit(self._run)
+        seen = asked()
+        if seen is None or isinstance(seen, ModelStep):
+            self.admit()
+        else:
+            seen.hand_over()
 
-    def began(self) -> None:
-        """The provider is asked now."""
-        self.attempts += 1
-        if self._run is not None:
-            self._run.model_attempts += 1
+    @contextmanager
+    def asking(self) -> Iterator[None]:
+        """The provider is busy with it; a framework's hook inside counts nothing of its own."""
+        token = _asked.set(self)
+        try:
+            yield
+        finally:
+            _asked.reset(token)
+
+    def passes(self, error: BaseException) -> bool:
+        """Whether the policy says that it does."""
+        return not self.emitted and self._policy.is_transient(error)
 
     def failed(self, error: BaseException) -> float | None:
         """Seconds until the next attempt; None when the step is over."""
         if not isinstance(error, Exception):
             self.ended(None)  # cancelled: neither a success nor a failure
             return None
-        passing = not self.emitted and self._policy.is_transient(error)
-        wait = self._wait(error) if passing else None
+        wait = self._wait(error) if self.passes(error) else None
         if wait is None:
-            self._report_error(error, result := EXHAUSTED if passing else ERROR)
-            self.ended(result)
+            self.gave_up(error)
         else:
-            self._report_retry(error)
+            self.repeated(error)
         return wait
 
     def _wait(self, error: Exception) -> float | None:
         if self.attempts >= self._policy.max_attempts:
             return None
         wait = retry.backoff(self.attempts, typed(error).retry_after)
-        remaining = float("inf") if self._run is None else self._run.remaining()
+        remaining = float("inf") if self.run is None else self.run.remaining()
         return wait if wait <= retry.LONGEST_WAIT and wait < remaining else None
-
-    def ended(self, result: str | None) -> None:
-        """The step is over; later calls change nothing."""
-        if self._over:
-            return
-        self._over = True
-        told: Attributes = {c.REQUEST_MODEL: self._policy.model, c.COUNT: self.attempts}
-        if result is not None:
-            told[c.RESULT] = result
-        run_events.send(c.MODEL_CALL, told, self._run)
 
     def instead(self, error: BaseException) -> Any:
         """What the first of the `on_error` functions that knows an answer gives.
@@ -109,40 +198,19 @@ class ModelStep:
             self.ended(None)
             raise
 
-    def _report_error(self, error: Exception, result: str) -> None:
-        run_events.send(
-            c.MODEL_ERROR, self._about(error) | {c.RESULT: result}, self._run, events.WARN
-        )
 
-    def _report_retry(self, error: Exception) -> None:
-        run_events.send(c.MODEL_RETRY, self._about(error), self._run)
-
-    def _about(self, error: Exception) -> Attributes:
-        told = typed(error)
-        about: Attributes = {
-            c.REQUEST_MODEL: self._policy.model,
-            c.COUNT: self.attempts,
-            c.CODE: told.code.value,
-            c.REASON: told.reason,
-            c.EXCEPTION_TYPE: detail.type_name(error),
-        }
-        if told.retry_after is not None:
-            about[c.RETRY_AFTER] = told.retry_after
-        return about
+_asked: ContextVar[ModelCall | None] = ContextVar("toolfault_model_call", default=None)
 
 
-def admit(run: Run) -> None:
-    """Count one more model call of the run.
+def asked() -> ModelCall | None:
+    """The model call that this code is inside of."""
+    call = _asked.get()
+    return call if call is not None and call.under_way else None
 
-    Raises:
-        RunLimitExceededError: it may make no more; reported once for a run.
-    """
-    limit, calls = run.max_model_calls, run.count_model_call()
-    if limit is None or calls <= limit:
-        return
-    if calls == limit + 1:
-        run_events.send(c.RUN_LIMIT_EXCEEDED, {c.LIMIT: limit}, run, events.WARN)
-    raise RunLimitExceededError(limit, run.run_id, run.agent)
+
+def offer(call: ModelCall) -> None:
+    """A framework's hook has seen a model call begin: a `ModelStep` inside takes it over."""
+    _asked.set(call)
 
 
 def policy(

@@ -44,10 +44,11 @@ class ModelStream(_Stream, Iterator[Any]):
     def __next__(self) -> Any:
         while not self._over:
             try:
-                if self._source is None:
-                    self._step.began()
-                    self._source = self._open_again()
-                item = next(self._source)
+                with self._step.asking():
+                    if self._source is None:
+                        self._step.began()
+                        self._source = self._open_again()
+                    item = next(self._source)
             except StopIteration:
                 self._over = True
                 self._step.ended(OK)
@@ -80,10 +81,11 @@ class AsyncModelStream(_Stream, AsyncIterator[Any]):
     async def __anext__(self) -> Any:
         while not self._over:
             try:
-                if self._source is None:
-                    self._step.began()
-                    self._source = await opened(self._open_again())
-                item = await anext(self._source)
+                with self._step.asking():
+                    if self._source is None:
+                        self._step.began()
+                        self._source = await opened(self._open_again())
+                    item = await anext(self._source)
             except StopAsyncIteration:
                 self._over = True
                 self._step.ended(OK)

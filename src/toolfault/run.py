@@ -10,7 +10,6 @@ import threading
 import time
 from collections import Counter
 from collections.abc import MutableMapping
-from contextlib import suppress
 from contextvars import ContextVar, Token
 from enum import StrEnum
 from types import TracebackType
@@ -110,7 +109,6 @@ class Run:
         self._deadline = deadline
         self._ends = None if deadline is None else time.monotonic() + deadline
         self._retries: Counter[str] = Counter()
-        self._tokens: list[Token[Run | None]] = []
         self._lock = threading.Lock()
 
     def remaining(self) -> float:
@@ -148,7 +146,7 @@ class Run:
             return self.model_calls
 
     def __enter__(self) -> Self:
-        self._tokens.append(_current.set(self))
+        _scopes.set((*_scopes.get(), self))
         return self
 
     def __exit__(
@@ -157,9 +155,13 @@ class Run:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        # In another context than the one that entered, or left twice, there is nothing to undo.
-        with suppress(ValueError, IndexError):
-            _current.reset(self._tokens.pop())
+        # Scopes may be left in any order; one that this context has not entered is not there.
+        left = list(_scopes.get())
+        for place in reversed(range(len(left))):
+            if left[place] is self:
+                del left[place]
+                break
+        _scopes.set(tuple(left))
 
     async def __aenter__(self) -> Self:
         return self.__enter__()
@@ -173,15 +175,21 @@ class Run:
         self.__exit__(kind, error, traceback)
 
 
-_current: ContextVar[Run | None] = ContextVar("toolfault_run", default=None)
+#: The runs that this code is inside of, the innermost last.
+_scopes: ContextVar[tuple[Run, ...]] = ContextVar("toolfault_runs", default=())
 
 run = Run
 
 
 def current_run() -> Run | None:
     """The run this code belongs to, or None."""
-    return _current.get()
+    scopes = _scopes.get()
+    return scopes[-1] if scopes else None
 
 
-set_current = _current.set
-reset_current = _current.reset
+def set_current(run: Run) -> Token[tuple[Run, ...]]:
+    """Make a framework's run the current one; undone with `reset_current`."""
+    return _scopes.set((run,))
+
+
+reset_current = _scopes.reset

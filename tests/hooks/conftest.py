@@ -76,6 +76,11 @@ class Exported:
         keys = (c.OUTCOME, c.CODE, c.REASON, c.ATTEMPTS, c.EFFECT)
         return [tuple(record.get(key) for key in keys) for record in self.records()]
 
+    def model_calls(self):
+        """Of each model call: model, attempts, result."""
+        keys = (c.REQUEST_MODEL, c.COUNT, c.RESULT)
+        return [tuple(e.attributes.get(key) for key in keys) for e in self.named(c.MODEL_CALL)]
+
     def tool_spans(self):
         """All spans of tools, ours and theirs."""
         return [s for s in self.spans if s.name.startswith(("execute_tool", "tools/call"))]

@@ -39,6 +39,7 @@ def test_an_ok_call_is_one_span_and_no_event(exported):
     assert attributes == {
         "gen_ai.operation.name": "execute_tool",
         "gen_ai.tool.name": "book",
+        "gen_ai.tool.type": "function",
         "gen_ai.agent.name": "scheduler",
         "gen_ai.conversation.id": "conversation-1",
         "toolfault.outcome": "ok",
@@ -91,6 +92,7 @@ def test_a_failed_call_says_the_same_on_span_and_event(exported):
         "none",
     )
     shared = {k: v for k, v in event.attributes.items() if k != "toolfault.attempt_list"}
+    assert told.pop("gen_ai.tool.type") == "function"  # of the span alone
     assert shared == told
     assert (event.trace_id, event.span_id) == (span.context.trace_id, span.context.span_id)
     assert event.severity_number.value == 13
@@ -163,6 +165,24 @@ def test_no_exception_text_leaves_but_in_the_exception_detail(exported, error, o
         assert (PLANTED in repr(vars(event))) == (event in details)
 
 
+def test_a_note_on_an_error_does_not_reach_the_frameworks_span(exported):
+    @guard("book", on_error="raise")
+    def book():
+        error = ToolFailure("book", "down", transient=True)
+        error.add_note(PLANTED)
+        raise error
+
+    tracer = exported.tracer_provider.get_tracer("framework")
+    with (
+        pytest.raises(ToolFailure),
+        tracer.start_as_current_span("execute_tool book", record_exception=True),
+    ):
+        book()
+    (span,) = exported.spans
+    assert any(event.name == "exception" for event in span.events)
+    assert PLANTED not in span.to_json()
+
+
 def test_the_exception_detail_of_a_bug_has_type_message_and_frames(exported):
     def inner():
         raise KeyError("slot 10:00, password=" + "not-a-real-one")
@@ -212,6 +232,7 @@ def test_a_framework_span_of_the_call_is_enriched_and_no_second_one_opened(expor
     assert span.instrumentation_scope.name == "framework"
     assert span.attributes["toolfault.code"] == "UNAVAILABLE"
     assert span.attributes["gen_ai.tool.name"] == "book"
+    assert span.attributes["gen_ai.tool.type"] == "function"
     assert span.attributes["toolfault.start"] == span.start_time
     (event,) = exported.named("toolfault.tool_error")
     assert event.span_id == span.context.span_id
@@ -231,6 +252,15 @@ def test_every_spelling_of_a_tool_span_is_known(exported, name, attributes):
     with tracer.start_as_current_span(name, attributes=attributes):
         book()
     assert len(exported.spans) == 1
+
+
+def test_the_type_of_tool_that_a_framework_tells_is_kept(exported):
+    tracer = exported.tracer_provider.get_tracer("framework")
+    told = {"gen_ai.tool.type": "datastore"}
+    with tracer.start_as_current_span("execute_tool book", attributes=told):
+        book()
+    (span,) = exported.spans
+    assert span.attributes["gen_ai.tool.type"] == "datastore"
 
 
 def test_a_span_of_another_kind_or_tool_is_left_alone(exported):

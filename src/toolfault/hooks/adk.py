@@ -26,6 +26,7 @@ from toolfault.errors import (
 )
 from toolfault.guard import guard
 from toolfault.hooks.base import Observer, never_raises
+from toolfault.hooks.models import ModelCalls
 from toolfault.hooks.patch import after_init
 from toolfault.hooks.told import annotated
 from toolfault.joined import JoinedCall
@@ -49,6 +50,7 @@ class ToolfaultPlugin(BasePlugin):
     def __init__(self, name: str = "toolfault", **options: Any) -> None:
         super().__init__(name=name)
         self._observer = Observer(**options)
+        self._models = ModelCalls()
 
     async def before_model_callback(
         self,
@@ -56,8 +58,34 @@ class ToolfaultPlugin(BasePlugin):
         callback_context: CallbackContext,
         llm_request: LlmRequest,
     ) -> LlmResponse | None:
-        """Announce the tools the model is offered."""
+        """Announce the tools the model is offered; it is asked next."""
         self._observer.declare(_declared(tool) for tool in llm_request.tools_dict.values())
+        run = self._observer.run(
+            callback_context.invocation_id,
+            callback_context.session.id,
+            callback_context.agent_name,
+        )
+        self._models.asks(_model_key(callback_context), llm_request.model, run)
+        return None
+
+    async def after_model_callback(
+        self, *, callback_context: CallbackContext, llm_response: LlmResponse
+    ) -> LlmResponse | None:
+        """The model has answered, or a part of its answer has come."""
+        key = _model_key(callback_context)
+        if llm_response.partial:
+            self._models.emitted(key)
+        else:
+            self._models.answered(key)
+        return None
+
+    async def on_model_error_callback(
+        self, *, callback_context: CallbackContext, llm_request: LlmRequest, error: Exception
+    ) -> LlmResponse | None:
+        """The model has failed; ADK does not ask again."""
+        key = _model_key(callback_context)
+        self._models.failed(key, error)
+        self._models.over(key)
         return None
 
     async def before_tool_callback(
@@ -98,13 +126,20 @@ class ToolfaultPlugin(BasePlugin):
         self, *, invocation_context: InvocationContext, error: Exception
     ) -> None:
         """Report a run that ended at its limit of model calls."""
-        self._observer.give_up(invocation_context.invocation_id)
+        self._give_up(invocation_context)
         if isinstance(error, LlmCallsLimitExceededError):
             self._observer.run_limit(getattr(invocation_context.agent, "name", None))
 
     async def after_run_callback(self, *, invocation_context: InvocationContext) -> None:
         """Close what another plugin's fault has kept from being closed."""
+        self._give_up(invocation_context)
+
+    def _give_up(self, invocation_context: InvocationContext) -> None:
         self._observer.give_up(invocation_context.invocation_id)
+        for key in self._models.keys(invocation_context.invocation_id):
+            self._models.dropped(
+                key
+            )  # somebody else has answered, or a limit kept it from being asked
 
     @never_raises
     def _open(self, tool: BaseTool, tool_context: ToolContext) -> None:
@@ -191,10 +226,16 @@ def _key(tool_context: ToolContext) -> tuple[str, str | None]:
     return tool_context.invocation_id, tool_context.function_call_id
 
 
+def _model_key(context: CallbackContext) -> tuple[str, str]:
+    return context.invocation_id, context.agent_name
+
+
 def _waits(tool_context: ToolContext) -> bool:
     actions = tool_context.actions
     return bool(actions.requested_tool_confirmations or actions.requested_auth_configs)
 
 
 def _declared(tool: BaseTool) -> Tool:
-    return annotated(tool.name, getattr(getattr(tool, "raw_mcp_tool", None), "annotations", None))
+    theirs = getattr(tool, "raw_mcp_tool", None)
+    annotations = getattr(theirs, "annotations", None)
+    return annotated(tool.name, annotations, remote=theirs is not None)

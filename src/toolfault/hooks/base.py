@@ -106,7 +106,7 @@ class Observer:
         run = self._runs.get(run_id) if run_id is not None else None
         if run is None:
             run = Run(conversation_id, run_id=run_id, agent=agent)
-        if self.act:
+        if self.act and state is not None:
             run.state = state  # a framework gives every call a view of its own
         if run_id is not None:
             keep(self._runs, run_id, run, most=_KEPT_RUNS)

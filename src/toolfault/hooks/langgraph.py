@@ -11,11 +11,12 @@ from __future__ import annotations
 from typing import Any
 from uuid import UUID
 
-from langchain_core.callbacks import BaseCallbackHandler, BaseCallbackManager
+from langchain_core.callbacks import BaseCallbackManager
 from langgraph.prebuilt import ToolNode
 from langgraph.prebuilt.tool_node import ToolCallRequest
 
 from toolfault.hooks.langgraph_calls import ToolCalls
+from toolfault.hooks.langgraph_models import MODELS, RaisesTheLimit, name_of
 from toolfault.hooks.langgraph_runs import RUNS
 from toolfault.hooks.langgraph_wrapper import Wrapper
 from toolfault.hooks.patch import after_init, with_arguments
@@ -23,7 +24,7 @@ from toolfault.hooks.patch import after_init, with_arguments
 __all__ = ["ToolfaultHandler", "instrument", "wrappers"]
 
 
-class ToolfaultHandler(BaseCallbackHandler):
+class ToolfaultHandler(RaisesTheLimit):
     """Sees the tool calls of what runs with it; it changes nothing, also where it is asked to act.
 
     Args:
@@ -71,9 +72,26 @@ class ToolfaultHandler(BaseCallbackHandler):
         parent_run_id: UUID | None = None,
         **kwargs: Any,
     ) -> None:
-        """What the model reads next tells of calls that never ran."""
+        """A model is asked; what it reads tells of calls that never ran."""
         for batch in messages:
-            self.calls.read(RUNS.root(parent_run_id), batch)
+            self.calls.read(RUNS.root(parent_run_id or run_id), batch)
+        self.on_llm_start(serialized, [], run_id=run_id, parent_run_id=parent_run_id, **kwargs)
+
+    def on_llm_start(
+        self,
+        serialized: dict[str, Any],
+        prompts: list[str],
+        *,
+        run_id: UUID,
+        parent_run_id: UUID | None = None,
+        **kwargs: Any,
+    ) -> None:
+        """A model is asked.
+
+        Raises:
+            RunLimitExceededError: the application's run may make no more model calls.
+        """
+        MODELS.wants(run_id, parent_run_id, name_of(serialized, kwargs))
 
     def on_chain_end(
         self, outputs: Any, *, run_id: UUID, parent_run_id: UUID | None = None, **kwargs: Any

@@ -60,7 +60,10 @@ class ToolCalls:
         new = [tool for tool in tools if tool.name not in self._declared]
         if new:
             self._declared.update(tool.name for tool in new)
-            self.observer.declare(annotated(tool.name, tool.metadata) for tool in new)
+            self.observer.declare(
+                annotated(tool.name, tool.metadata, remote=messages.tells_hints(tool.metadata))
+                for tool in new
+            )
 
     def open(
         self,

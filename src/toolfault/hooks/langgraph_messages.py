@@ -64,6 +64,11 @@ def never_ran(message: ToolMessage, name: str, *, unknown: bool) -> ToolError:
     return ToolNotPermittedError(name)
 
 
+def tells_hints(metadata: dict[str, Any] | None) -> bool:
+    """Whether it is that of an MCP server's tool."""
+    return metadata is not None and ("readOnlyHint" in metadata or "read_only_hint" in metadata)
+
+
 def was_rejected(message: ToolMessage) -> bool:
     """Whether a person has rejected the call."""
     told = message.additional_kwargs.get("lc_data")

@@ -62,6 +62,10 @@ class Runs(BaseCallbackHandler):
         if watcher not in watchers:
             keep(self._watchers, root.run_id, [*watchers, watcher])
 
+    def is_watched(self, root: Root) -> bool:
+        """Whether somebody wants to be told."""
+        return root.run_id in self._watchers
+
     @never_raises
     def on_chain_start(
         self,

@@ -74,7 +74,7 @@ def instrument_server(server: S, **options: Any) -> S:
     @functools.wraps(original)
     async def call_tool(name: str, arguments: dict[str, Any], context: Any = None) -> Any:
         if declared.known(name) is None:
-            _declare(observer, await quietly(server.list_tools()) or ())
+            _declare(observer, await quietly(server.list_tools()) or (), remote=False)
         opened = observer.open(name, call_id=_request_id(context), run=observer.run(None, None))
         try:
             result = await observer.attempt(opened, lambda: original(name, arguments, context))
@@ -124,7 +124,7 @@ def instrument_client(client: C, **options: Any) -> C:
     @functools.wraps(listing)
     async def list_tools(*args: Any, **kwargs: Any) -> Any:
         result = await listing(*args, **kwargs)
-        _declare(observer, result.tools)
+        _declare(observer, result.tools, remote=True)
         return result
 
     call_tool.toolfault = True  # type: ignore[attr-defined]
@@ -180,8 +180,8 @@ def _returned(
     return None  # a success keeps the shape that the tool's output schema promises
 
 
-def _declare(observer: Observer, tools: Iterable[Any]) -> None:
-    observer.declare(annotated(tool.name, tool.annotations) for tool in tools)
+def _declare(observer: Observer, tools: Iterable[Any], *, remote: bool) -> None:
+    observer.declare(annotated(tool.name, tool.annotations, remote=remote) for tool in tools)
 
 
 def _request_id(context: Any) -> str | None:

@@ -28,6 +28,7 @@ from agents.tool_context import ToolContext
 
 from toolfault.envelope import Envelope
 from toolfault.errors import ToolNotFoundError, ToolNotPermittedError
+from toolfault.hooks import openai_agents_models as models
 from toolfault.hooks.base import never_raises
 from toolfault.hooks.openai_agents_calls import SEAM, ToolCalls
 from toolfault.hooks.openai_agents_told import trace_id
@@ -80,8 +81,13 @@ class _Seams:
     async def on_llm_start(
         self, context: Any, agent: Any, system_prompt: str | None, input_items: list[Any]
     ) -> None:
-        """What the model reads next tells of calls that never ran."""
+        """The model is asked; what it reads tells of calls that never ran."""
         self.calls.read(context, input_items)
+        models.asks(agent, self.calls.run_of(context, agent))
+
+    async def on_llm_end(self, context: Any, agent: Any, response: Any) -> None:
+        """The model has answered."""
+        models.answered(response)
 
     async def on_tool_start(self, context: Any, agent: Any, tool: Any) -> None:
         """The tool runs next."""
@@ -141,12 +147,13 @@ class _AgentHooks(_Seams, AgentHooks[Any]):
     async def on_llm_start(
         self, context: Any, agent: Any, system_prompt: str | None, input_items: list[Any]
     ) -> None:
-        """What the model reads next tells of calls that never ran."""
+        """The model is asked; what it reads tells of calls that never ran."""
         await super().on_llm_start(context, agent, system_prompt, input_items)
         await self._theirs.on_llm_start(context, agent, system_prompt, input_items)
 
     async def on_llm_end(self, context: Any, agent: Any, response: Any) -> None:
-        """Theirs alone."""
+        """The model has answered."""
+        await super().on_llm_end(context, agent, response)
         await self._theirs.on_llm_end(context, agent, response)
 
     async def on_tool_start(self, context: Any, agent: Any, tool: Any) -> None:
@@ -188,7 +195,8 @@ class Spans(TracingProcessor):
 
     @never_raises
     def on_span_end(self, span: Any) -> None:
-        """A call, a turn or a run of an agent is over."""
+        """A call of a tool or a model, a turn or a run of an agent is over."""
+        models.span_ended(span)
         seam, error = SEAM.get(), sys.exception()
         calls = self._runs.get(span.trace_id)
         if seam is not None and seam.span_id == span.span_id:
@@ -207,8 +215,10 @@ class Spans(TracingProcessor):
     def on_trace_start(self, trace: Any) -> None:
         """Nothing: whether a run is hooked shows when its agent starts."""
 
+    @never_raises
     def on_span_start(self, span: Any) -> None:
-        """Nothing: a span does not know the id of its call."""
+        """A model is asked, perhaps; the span of a tool does not know the id of its call."""
+        models.span_started(span)
 
     def force_flush(self) -> None:
         """Nothing is kept."""

@@ -119,7 +119,7 @@ class ToolCalls:
     def _opened(
         self, context: Any, name: str, call_id: str, span_id: str | None = None
     ) -> Seam | None:
-        call = self.observer.open(name, call_id=call_id, run=self._run(context))
+        call = self.observer.open(name, call_id=call_id, run=self.run_of(context))
         return None if call is None else Seam(self, call, place_of(context), span_id)
 
     def of(self, context: Any) -> Seam | None:
@@ -230,7 +230,7 @@ class ToolCalls:
     @never_raises
     def unknown(self, name: str) -> None:
         """The model has named a tool that does not exist, which ended the run."""
-        call = self.observer.open(name, run=self._run(None))
+        call = self.observer.open(name, run=self.run_of(None))
         self.observer.turned_away(call, ToolNotFoundError(name))
 
     @never_raises
@@ -245,12 +245,13 @@ class ToolCalls:
             elif seam is not None and not seam.started:
                 self.turned_away(seam, ToolNotPermittedError(seam.call.tool.name))
 
-    def _run(self, context: Any) -> Run | None:
+    def run_of(self, context: Any, agent: Any = None) -> Run | None:
+        """The run that a context belongs to, and an agent, where the context does not name it."""
         config = getattr(context, "run_config", None)
-        agent = getattr(getattr(context, "agent", None), "name", None)
+        named = getattr(agent or getattr(context, "agent", None), "name", None)
         trace = get_current_trace()
         group = getattr(config, "group_id", None) or getattr(trace, "group_id", None)
-        return self.observer.run(trace_id(), group, agent)
+        return self.observer.run(trace_id(), group, named)
 
 
 class Repeating:

@@ -7,6 +7,7 @@ agent = Agent("...", capabilities=[ToolfaultCapability()])
 
 from __future__ import annotations
 
+import asyncio
 from collections import OrderedDict
 from collections.abc import Sequence
 from typing import Any
@@ -17,10 +18,13 @@ from pydantic_ai.capabilities import AbstractCapability, CapabilityOrdering, Ins
 from pydantic_ai.exceptions import (
     ApprovalRequired,
     CallDeferred,
+    ModelAPIError,
     ModelRetry,
+    SkipModelRequest,
     SkipToolExecution,
     UnexpectedModelBehavior,
     UsageLimitExceeded,
+    UserError,
 )
 from pydantic_ai.messages import ModelRequest, ToolCallPart, ToolReturnPart
 from pydantic_ai.tools import ToolDefinition
@@ -36,6 +40,7 @@ from toolfault.errors import (
     ToolTimedOutError,
 )
 from toolfault.hooks.base import Observer, keep, never_raises
+from toolfault.hooks.models import ModelCalls
 from toolfault.hooks.patch import with_argument
 from toolfault.hooks.told import annotated, field_of
 from toolfault.run import Run
@@ -47,6 +52,9 @@ TIMED_OUT = "Timed out after "
 #: What a run is ended with when a tool asked for one retry too many.
 TOO_MANY_RETRIES = "exceeded max retries count of"
 _CONTROL_FLOW = (CallDeferred, ApprovalRequired, SkipToolExecution)
+_NOT_ASKED = (SkipModelRequest, UsageLimitExceeded, UserError)
+#: What ends a stream that has begun; it shows only where the run ends.
+_MODEL_BROKE = (ModelAPIError, UnexpectedModelBehavior)
 
 
 def _model_retry(tool: str, error: BaseException) -> ToolError:
@@ -76,6 +84,7 @@ class ToolfaultCapability(AbstractCapability[Any]):
 
     def __init__(self, **options: Any) -> None:
         self._observer = Observer(RULES, **options)
+        self._models = ModelCalls()
         self._seen: OrderedDict[tuple[str | None, str], bool] = OrderedDict()
 
     def get_ordering(self) -> CapabilityOrdering:
@@ -131,15 +140,48 @@ class ToolfaultCapability(AbstractCapability[Any]):
             self._invalid(ctx, call, error)
             raise
 
+    async def wrap_model_request(
+        self, ctx: RunContext[Any], *, request_context: Any, handler: Any
+    ) -> Any:
+        """The call of the model, with the attempts that the framework makes of it."""
+        key = (ctx.run_id,)
+        self._models.asks(key, request_context.model.model_name, self._run(ctx))
+        try:
+            response = await handler(request_context)
+        except asyncio.CancelledError:
+            raise  # also how a stream that breaks ends here; see `on_run_error`
+        except BaseException as error:
+            self._raised(key, error)
+            raise
+        self._models.repeated(key, len(response.failed_attempts or ()))
+        self._models.answered(key)
+        return response
+
     async def before_model_request(self, ctx: RunContext[Any], request_context: Any) -> Any:
         """Unknown tools and denials show only in what the model reads next."""
         self._read(ctx, request_context.messages)
         return request_context
 
     async def on_run_error(self, ctx: RunContext[Any], *, error: BaseException) -> Any:
-        """Report a run that ended at one of its limits."""
+        """Report a run that ended at one of its limits, or by a stream of the model that broke."""
         self._ended(ctx, error)
+        key = (ctx.run_id,)
+        self._models.emitted(key)
+        if isinstance(error, _MODEL_BROKE):
+            self._models.failed(key, error)
+        self._models.over(key)
         raise error
+
+    @never_raises
+    def _raised(self, key: tuple[str | None], error: BaseException) -> None:
+        if isinstance(error, _NOT_ASKED):
+            self._models.dropped(key)
+        elif isinstance(error, ModelRetry):
+            self._models.answered(key)  # and somebody did not like the answer
+        else:
+            self._models.repeated(key, max(len(getattr(error, "attempts", ())) - 1, 0))
+            self._models.failed(key, error)
+            self._models.over(key)
 
     @never_raises
     def _ended(self, ctx: RunContext[Any], error: BaseException) -> None:
@@ -210,4 +252,5 @@ def _agent(ctx: RunContext[Any]) -> str | None:
 
 
 def _declared(tool: ToolDefinition) -> Tool:
-    return annotated(tool.name, (tool.metadata or {}).get("annotations"))
+    told = tool.metadata or {}  # of a server's tool it has annotations, though they may be None
+    return annotated(tool.name, told.get("annotations"), remote="annotations" in told)

@@ -16,9 +16,11 @@ from weakref import WeakKeyDictionary
 from strands import Agent
 from strands.hooks import (
     AfterInvocationEvent,
+    AfterModelCallEvent,
     AfterToolCallEvent,
     AgentInitializedEvent,
     BeforeInvocationEvent,
+    BeforeModelCallEvent,
     HookProvider,
     HookRegistry,
 )
@@ -26,23 +28,22 @@ from strands.interrupt import InterruptException
 from strands.middleware import ExecuteToolStage
 
 from toolfault.envelope import Envelope
-from toolfault.errors import (
-    ToolArgumentValidationError,
-    ToolError,
-    ToolNotFoundError,
-    ToolNotPermittedError,
-)
+from toolfault.errors import ToolNotPermittedError
 from toolfault.hooks.base import Observer, never_raises
+from toolfault.hooks.models import ModelCalls
 from toolfault.hooks.patch import with_argument
-from toolfault.hooks.returned import error_in, in_text, returned_error
-from toolfault.hooks.told import annotated, field_of
+from toolfault.hooks.strands_told import (
+    declared_as,
+    error_of,
+    model_of,
+    others,
+    result_of,
+    turned_away,
+    unwrapped,
+)
 from toolfault.joined import JoinedCall
 from toolfault.run import Run
-from toolfault.telemetry.declared import Tool
 
-#: How a decorated tool begins to say that arguments do not match; the type is a bare ValueError.
-INVALID_ARGUMENTS = "Validation failed for input parameters"
-_NEVER_REPEAT = ("strands.", "toolfault.")
 _LIMITS = "limit_"  # what the stop reason of a run that reached a limit begins with
 
 
@@ -55,6 +56,8 @@ class ToolfaultHooks(HookProvider):
 
     def __init__(self, **options: Any) -> None:
         self._observer = Observer(**options, late=True)
+        self._models = ModelCalls()
+        self._asking: WeakKeyDictionary[Any, BeforeModelCallEvent] = WeakKeyDictionary()
         self._answers: dict[Any, Envelope] = {}
         self._run_ids: WeakKeyDictionary[Any, str] = WeakKeyDictionary()
 
@@ -62,6 +65,8 @@ class ToolfaultHooks(HookProvider):
         """Called by the agent."""
         registry.add_callback(AgentInitializedEvent, self._initialized)
         registry.add_callback(BeforeInvocationEvent, self._begins)
+        registry.add_callback(BeforeModelCallEvent, self._asks)
+        registry.add_callback(AfterModelCallEvent, self._answered)
         registry.add_callback(AfterToolCallEvent, self._called)
         registry.add_callback(AfterInvocationEvent, self._ended)
 
@@ -74,7 +79,21 @@ class ToolfaultHooks(HookProvider):
         self._run_ids[event.agent] = uuid4().hex
         registry = event.agent.tool_registry
         tools = {**registry.registry, **registry.dynamic_tools}
-        self._observer.declare(_declared(name, tool) for name, tool in tools.items())
+        self._observer.declare(declared_as(name, tool) for name, tool in tools.items())
+
+    def _asks(self, event: BeforeModelCallEvent) -> None:
+        self._asking[event.agent] = event
+        self._models.asks(id(event.agent), model_of(event.agent), self._run(event.agent))
+
+    @never_raises
+    def _answered(self, event: AfterModelCallEvent) -> None:
+        key, before = id(event.agent), self._asking.pop(event.agent, None)
+        if before is not None and before.cancel:
+            self._models.dropped(key)  # by a hook of somebody else, after ours had looked
+        elif event.exception is not None:
+            self._models.failed(key, event.exception)  # a strategy of retries may ask again
+        else:
+            self._models.answered(key)
 
     async def _execute(self, context: Any, next_fn: Callable[[Any], Any]) -> AsyncIterator[Any]:
         """Around the tool; inside the framework's span while its result passes."""
@@ -110,14 +129,14 @@ class ToolfaultHooks(HookProvider):
             return None
         call.adopt()
         key, observer = _key(context.agent, context.tool_use), self._observer
-        turned_away, error = _turned_away(context, event), _error(context, event)
+        never_ran, error = turned_away(context, event), error_of(context, event)
         # A hook of somebody else may ask for another attempt; only then is the record kept back,
         # and with it what their span, ended by then, could have carried.
-        close = turned_away is not None or not _others(context)
-        if turned_away is not None and not call.guarded:
-            answer = observer.turned_away(call, turned_away)
+        close = never_ran is not None or not others(context)
+        if never_ran is not None and not call.guarded:
+            answer = observer.turned_away(call, never_ran)
         elif error is None:
-            answer = observer.ok(call, _unwrapped(event.tool_result), close=close)
+            answer = observer.ok(call, unwrapped(event.tool_result), close=close)
         else:
             if (wait := observer.wait(call, error)) is not None:
                 return wait
@@ -141,10 +160,11 @@ class ToolfaultHooks(HookProvider):
         else:
             self._observer.close(self._observer.opened(key))
         if answer is not None:
-            event.result = _result_of(answer, event.tool_use)
+            event.result = result_of(answer, event.tool_use)
 
     @never_raises
     def _ended(self, event: AfterInvocationEvent) -> None:
+        self._models.over(id(event.agent))
         reason = event.result.stop_reason if event.result is not None else ""
         if reason.startswith(_LIMITS):
             self._observer.run_limit(event.agent.name)
@@ -213,61 +233,3 @@ def _again(call: JoinedCall) -> None:
 
 def _key(agent: Any, tool_use: Any) -> tuple[int, str]:
     return id(agent), tool_use["toolUseId"]
-
-
-def _turned_away(context: Any, event: Any) -> ToolError | None:
-    """The error of a call of which nothing ran."""
-    name = context.tool_use["name"]
-    if context.tool is None:
-        return ToolNotFoundError(name)
-    raised = event.exception
-    if isinstance(raised, ValueError) and str(raised).startswith(INVALID_ARGUMENTS):
-        return ToolArgumentValidationError(name, field=field_of(raised))
-    return None
-
-
-def _error(context: Any, event: Any) -> Exception | None:
-    """What the tool raised, or told with the status of its result."""
-    raised: Exception | None = event.exception
-    if raised is not None or event.tool_result["status"] != "error":
-        return raised
-    name = context.tool_use["name"]
-    return error_in(_unwrapped(event.tool_result), name) or returned_error(name)
-
-
-def _others(context: Any) -> bool:
-    """Whether other hooks look at the result, and so might ask for another attempt."""
-    probe = AfterToolCallEvent(
-        agent=context.agent,
-        selected_tool=context.tool,
-        tool_use=context.tool_use,
-        invocation_state=context.invocation_state,
-        result={"toolUseId": "", "status": "success", "content": []},
-    )
-    theirs = (
-        getattr(one, "__module__", "") for one in context.agent.hooks.get_callbacks_for(probe)
-    )
-    return not all(module.startswith(_NEVER_REPEAT) for module in theirs)
-
-
-def _unwrapped(result: Any) -> Any:
-    """What the tool's author returned, as far as the framework kept it."""
-    if len(result["content"]) != 1:
-        return None
-    [block] = result["content"]
-    if "json" in block:
-        return block["json"]
-    text = block.get("text")
-    return in_text(text) if isinstance(text, str) else None
-
-
-def _result_of(answer: Envelope, tool_use: Any) -> Any:
-    return {
-        "toolUseId": tool_use["toolUseId"],
-        "status": "error" if answer["status"] == "error" else "success",
-        "content": [{"json": answer}],
-    }
-
-
-def _declared(name: str, tool: Any) -> Tool:
-    return annotated(name, getattr(getattr(tool, "mcp_tool", None), "annotations", None))

@@ -4,13 +4,21 @@ from __future__ import annotations
 
 from typing import Any
 
+from toolfault import conventions as c
 from toolfault.telemetry.declared import Tool
 
 
-def annotated(name: str, annotations: Any) -> Tool:
-    """A tool with what MCP's annotations say of it; both spellings of them are read."""
+def annotated(name: str, annotations: Any, *, remote: bool = False) -> Tool:
+    """A tool with what MCP's annotations say of it; both spellings of them are read.
+
+    Args:
+        name: of the tool.
+        annotations: what its server says of it.
+        remote: a server of another program runs it.
+    """
     return Tool(
         name=name,
+        type=c.EXTENSION if remote else c.FUNCTION,
         writes=not _hint(annotations, "read_only_hint", "readOnlyHint"),
         idempotent=_hint(annotations, "idempotent_hint", "idempotentHint"),
     )

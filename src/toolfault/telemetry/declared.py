@@ -31,6 +31,7 @@ class Tool:
         owner_contact: how to reach them.
         runbook: where the next steps stand.
         reasons: declared reasons with the words for the user.
+        type: OpenTelemetry's: "function", "extension" (another program runs it) or "datastore".
     """
 
     name: str
@@ -40,6 +41,7 @@ class Tool:
     owner_contact: str | None = None
     runbook: str | None = None
     reasons: Mapping[str, str] = field(default_factory=dict)
+    type: str = c.FUNCTION
 
     def attributes(self) -> Attributes:
         """The declaration as event attributes."""

@@ -10,6 +10,7 @@ from opentelemetry.trace import Span, SpanKind, Status, StatusCode, Tracer, Trac
 
 from toolfault import conventions as c
 from toolfault import taxonomy
+from toolfault.telemetry import declared
 from toolfault.telemetry.events import SCOPE, Unheard
 from toolfault.telemetry.record import Attributes, ToolCall, clean, cleaned
 
@@ -128,6 +129,9 @@ def record(call_span: CallSpan, call: ToolCall, *, end: int) -> None:
         attributes = call.attributes()
         if not call_span.owned:
             attributes |= call.identity()
+            if c.TOOL_TYPE not in (getattr(span, "attributes", None) or {}):
+                known = declared.known(call.tool)
+                attributes[c.TOOL_TYPE] = known.type if known is not None else c.FUNCTION
         if call.outcome in taxonomy.ERROR_OUTCOMES and call.code is not None:
             attributes[c.ERROR_TYPE] = call.code.value
             span.set_status(Status(StatusCode.ERROR, taxonomy.MESSAGES[call.code]))

@@ -135,5 +135,13 @@ _MODELS: dict[str, Rule] = {
     "anthropic.APITimeoutError": by_cause(READ_TIMED_OUT),
     "google.genai.errors.APIError": coded,
 }
+#: What agent frameworks raise in the place of their providers' errors.
+_FRAMEWORKS: dict[str, Rule] = {
+    "agents.exceptions.ModelTimeoutError": READ_TIMED_OUT,
+    "pydantic_ai.exceptions.ModelConnectionError": by_cause(DISCONNECTED),
+    "pydantic_ai.exceptions.ModelTimeoutError": by_cause(READ_TIMED_OUT),
+    "pydantic_ai.exceptions.ModelQuotaExceededError": _QUOTA_SPENT,
+    "strands.types.exceptions.ModelThrottledException": RATE_LIMITED,
+}
 
-RULES = {"grpc.RpcError": _grpc} | _BOTOCORE | _MODELS
+RULES = {"grpc.RpcError": _grpc} | _BOTOCORE | _MODELS | _FRAMEWORKS

@@ -242,6 +242,8 @@ async def test_a_client_counts_its_calls_for_the_agent(exported, name, expected)
         except MCPError:
             assert name == "protocol"
     assert exported.told() == [expected]
+    [span] = [span for span in exported.spans if span.name == f"execute_tool {name}"]
+    assert span.attributes[c.TOOL_TYPE] == (c.FUNCTION if name == "nope" else c.EXTENSION)
 
 
 async def test_a_client_inside_a_guarded_tool_leaves_the_call_to_the_guard(exported):

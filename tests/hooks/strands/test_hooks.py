@@ -11,7 +11,8 @@ from strands.models.model import Model
 import toolfault
 from toolfault import conventions as c
 from toolfault.hooks import Tool
-from toolfault.hooks.strands import INVALID_ARGUMENTS, ToolfaultHooks
+from toolfault.hooks.strands import ToolfaultHooks
+from toolfault.hooks.strands_told import INVALID_ARGUMENTS
 from toolfault.testing import assert_envelope
 
 SECRET = "hunter2-planted"

@@ -1,0 +1,113 @@
+"""What a guarded function does around its body, whichever kind of function it is."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Literal, NamedTuple
+
+from toolfault import envelope, joined
+from toolfault.call import Call, Decide
+from toolfault.error_map import ToolErrorMap
+from toolfault.errors import ToolArgumentValidationError, ToolError, ToolResultError
+from toolfault.joined import JoinedCall
+from toolfault.run import ToolFailurePolicy, current_run
+from toolfault.taxonomy import Outcome
+from toolfault.telemetry.declared import Tool
+
+OnError = Literal["envelope", "raise"]
+
+
+class Asked(NamedTuple):
+    """A function and what it was called with."""
+
+    function: Any
+    args: tuple[Any, ...]
+    kwargs: dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Hook:
+    """What a guarded function does around its body."""
+
+    tool: Tool
+    on_error: OnError
+    error_map: ToolErrorMap
+    max_attempts: int
+    budget_limit: int
+    timeout: float | None
+    check: Callable[[Any], object] | None
+    decide: Decide | None = None
+
+    def call(self) -> Call:
+        """A call that has not started, or the one that a framework's hook offers."""
+        call: Call | None = joined.offered(self.tool.name)
+        if isinstance(call, JoinedCall):
+            call.lend(self.tool, self.error_map, self.max_attempts, self.budget_limit)
+        else:
+            call = Call(
+                self.tool,
+                self.error_map,
+                max_attempts=self.max_attempts,
+                budget_limit=self.budget_limit,
+            )
+        call.decide, call.escalates = self.decide, False
+        return call
+
+    def checked(self, result: Any) -> Any:
+        """The result, if it may enter the run; else a `ToolResultError` is raised."""
+        if self.check is not None:
+            try:
+                self.check(result)
+            except ToolError:
+                raise
+            except Exception as error:
+                raise ToolResultError(self.tool.name) from error
+        return result
+
+    def success(self, result: Any) -> Any:
+        """What the caller gets of a success."""
+        return envelope.success(result) if self.answers() else result
+
+    def failure(self, call: Call) -> Any:
+        """What the caller gets: the envelope, or the typed error raised. A refusal is data."""
+        error = call.error
+        if error is None or error.outcome is Outcome.DECLINED or self.answers(call.escalates):
+            return call.answer
+        # Without its cause and notes: frameworks copy a traceback's text to spans and to the model.
+        vars(error).pop("__notes__", None)
+        raise error from None
+
+    def failed(self, call: Call, error: BaseException, asked: Asked) -> float | None:
+        """What `Call.failed` says; arguments that the function does not take ran nothing."""
+        if type(error) is TypeError and (rejected := _rejected(self.tool.name, asked)):
+            call.never_ran(rejected)
+            return None
+        return call.failed(error)
+
+    def answers(self, escalates: bool = False) -> bool:
+        """Whether the caller gets envelopes; the run's policy wins over `on_error`."""
+        run = current_run()
+        if run is not None and run.policy is not None:
+            return run.policy is ToolFailurePolicy.CONTINUE
+        return self.on_error == "envelope" and not escalates
+
+
+_NAME = re.compile(r"'([^']+)'")
+
+
+def _rejected(tool: str, asked: Asked) -> ToolArgumentValidationError | None:
+    """What is wrong with the arguments; None where the function takes them, so its body raised."""
+    try:
+        inspect.signature(asked.function).bind(*asked.args, **asked.kwargs)
+    except ValueError:  # a function of C that does not say what it takes
+        return None
+    except TypeError as mismatch:
+        named = _NAME.search(str(mismatch))
+        field = named[1] if named else None
+        problem = "is missing" if "missing" in str(mismatch) else "is not one of this tool"
+        message = f"Argument {field} {problem}." if field else "There are too many arguments."
+        return ToolArgumentValidationError(tool, field=field, message=message)
+    return None
