@@ -10,7 +10,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, cast
 
@@ -52,7 +52,8 @@ def play(*, once: bool, as_json: bool) -> None:
             print(json.dumps({"references": found, "web": addresses["web"]}), flush=True)  # noqa: T201
         summary.closing(addresses["web"], found, stays=not once)
         if not once:
-            _stay(service, asked, addresses, summary)
+            with suppress(KeyboardInterrupt):  # it reaches the service as well
+                _stay(service, asked, addresses, summary)
 
 
 def _stay(
@@ -65,7 +66,7 @@ def _stay(
             summary.alerted(_fired(asked, again), heard=True)
         else:
             summary.alerted(None, heard=False)
-        _wait(service)
+        service.wait()
 
 
 def _act(
@@ -165,11 +166,3 @@ def _looked_up(asked: Settings, told: dict[str, Any]) -> dict[str, Any]:
         if time.monotonic() > deadline:
             raise StartError(f"{told['reference']} ({told['tool']}) was not found again.")
         time.sleep(0.1)
-
-
-def _wait(service: subprocess.Popen[str]) -> None:
-    """Until Ctrl-C, which reaches the service as well, or until the service ends."""
-    try:
-        service.wait()
-    except KeyboardInterrupt:
-        service.wait(_STOPS_WITHIN)
