@@ -49,7 +49,16 @@ def afternoon(database_url):
     links = Links(trace="https://traces.example.com/{trace_id}", log=None)
     with served(database_url, links=links) as url:
         _alert(url)
-        yield SimpleNamespace(url=url, conversation=CONVERSATION, **refs)
+        yield SimpleNamespace(
+            url=url, conversation=CONVERSATION, arrive=lambda n: _arrive(database_url, n), **refs
+        )
+
+
+def _arrive(database_url, number):
+    """So many errors more."""
+    now, writer = datetime.now(UTC), Writer.open(database_url)
+    writer.load([call(started_at=now, received_at=now) for _ in range(number)])
+    writer.close()
 
 
 @contextmanager
@@ -88,7 +97,13 @@ def _fill(database_url):
     writer = Writer.open(database_url)
     writer.load(
         [failed, declined, invalid, *more, *booked],
-        [declared(), declared("cancel_booking"), _dead_letter(failed)],
+        [
+            declared(),
+            declared("cancel_booking"),
+            _released("2.13.9", now - timedelta(hours=49)),
+            _released("2.14.0", now - timedelta(hours=20)),
+            _dead_letter(failed),
+        ],
         [*_logs(failed), log_of(partial, names.LOG, body="the calendar did not answer")],
     )
     writer.close()
@@ -149,6 +164,13 @@ def _logs(failed):
         log_of(failed, names.LOG, body="calendar answered 200 without a start", severity=13,
                attributes={names.LOGGER_NAME: "calendar.google"}),
     ]  # fmt: skip
+
+
+def _released(version, at):
+    """A version declares the tool."""
+    return declared()._replace(
+        version=version, occurred_at=at, received_at=at, digest=version.encode()[:8].ljust(8)
+    )
 
 
 def _dead_letter(failed):

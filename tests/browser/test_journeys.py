@@ -70,6 +70,23 @@ def test_older_errors_are_reached_page_by_page(opened, site):
     assert not set(newest) & set(older)
 
 
+def test_new_errors_wait_behind_a_link_and_never_move_the_list(opened, site):
+    page = opened(site.url, "/errors")
+    page.clock.install()
+    rows = page.locator("[data-rows] tbody tr")
+    before = rows.first.inner_text()
+
+    page.get_by_role("button", name="Watch for new ones").click()
+    site.arrive(2)
+    page.clock.fast_forward(5_000)
+    link = page.get_by_role("link", name="2 new, show")
+    expect(link).to_be_visible()
+    assert rows.first.inner_text() == before
+
+    link.click()
+    expect(rows.first).not_to_have_text(before)
+
+
 def test_a_mistyped_reference_leads_to_the_right_one(opened, site):
     page = opened(site.url, f"/r/{site.mistyped}")
     expect(page.get_by_role("searchbox").first).to_have_value(site.mistyped)

@@ -11,6 +11,7 @@ AXE = (Path(__file__).parents[2] / "node_modules" / "axe-core" / "axe.min.js").r
 PAGES = {
     "home": "/",
     "failed": "/r/{failed}",
+    "several": "/r/{failed}?also={declined}",
     "declined": "/r/{declined}",
     "invalid": "/r/{invalid}",
     "partial": "/r/{partial}",

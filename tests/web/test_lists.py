@@ -1,5 +1,6 @@
 """Lists, groups, tools and what people change, over HTTP."""
 
+import re
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -421,3 +422,20 @@ async def test_hostile_names_are_inert_on_every_page(store, make, web):
         assert page.count("<script") == 1, path
         assert "\u202e" not in page, path
         assert "[U+202E]" in page, path
+
+
+async def test_the_outcome_filters_carry_counts_where_the_filters_allow_it(store, make, web):
+    now = datetime.now(UTC)
+    store([
+        make.call(), make.call(started_at=now, received_at=now),
+        make.call(outcome="timed_out", code="UNAVAILABLE"), make.call(tool="another"),
+    ], [make.declared(), make.declared("another")])  # fmt: skip
+
+    async def counts(query):
+        page = (await web.get(f"/errors?{query}")).text
+        return dict(re.findall(r"</svg>([a-z ]+) <b>(\d+)</b></span></label>", page))
+
+    assert (await counts(""))["failed"] == "3"
+    of_tool = await counts("tool=book_meeting&outcome=failed&period=1h")
+    assert (of_tool["failed"], of_tool["timed out"], of_tool["declined"]) == ("2", "1", "0")
+    assert await counts("reason=unmapped_failure") == {}

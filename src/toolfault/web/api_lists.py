@@ -12,7 +12,7 @@ from starlette.requests import Request
 from toolfault.store.queries import changes, errors, groups, lists, tools
 from toolfault.store.queries.base import Scope
 from toolfault.store.tokens import Role
-from toolfault.web import changing, cursor, listing
+from toolfault.web import causes, changing, cursor, listing
 from toolfault.web.api import PROBLEMS
 from toolfault.web.context import Context, Ctx
 from toolfault.web.incidents import Incidents, place_of
@@ -152,6 +152,7 @@ def group_detail(
         impact = groups.impact(conn, key)
         hours = groups.hours(conn, key, now - trend).rows()
         samples, affected = groups.samples(conn, key), groups.affected(conn, key)
+        related = causes.of_group(conn, group, now, trend)
     return listing.GroupDetail(
         **listing.GroupItem.of(group, incident).model_dump(exclude={"incident"}),
         incident=incident,
@@ -162,6 +163,7 @@ def group_detail(
         nothing=impact.nothing,
         first_version=impact.first_version,
         trend=tuple(listing.HourItem(hour=one.hour, calls=one.calls) for one in hours),
+        **related,
         samples=tuple(map(_sample, samples)),
         affected=tuple(listing.AffectedItem(**one._asdict()) for one in affected),
     )

@@ -16,7 +16,7 @@ from starlette.exceptions import HTTPException
 from starlette.staticfiles import StaticFiles
 
 from toolfault.store.queries.base import open_engine
-from toolfault.web import api, api_lists, letters, pages, pages_letters, pages_lists
+from toolfault.web import api, api_lists, letters, pages, pages_letters, pages_lists, pages_session
 from toolfault.web.access import Doorkeeper
 from toolfault.web.context import Context
 from toolfault.web.guard import Guard
@@ -107,6 +107,7 @@ def _add_routes(app: FastAPI, *, is_open: bool) -> None:
     app.include_router(pages.router)
     app.include_router(pages_lists.router)
     app.include_router(pages_letters.router)
+    app.include_router(pages_session.router)
     app.mount("/static", StaticFiles(directory=_STATIC), name="static")
 
 

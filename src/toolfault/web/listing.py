@@ -186,6 +186,25 @@ class HourItem(Frozen):
     calls: int
 
 
+class ReleaseItem(Frozen):
+    """A version of a service that declared the tool for the first time."""
+
+    service: str
+    version: str
+    at: datetime
+
+
+class SharedItem(Frozen):
+    """A value that most calls of a group have."""
+
+    name: str
+    value: str
+    here: float = Field(description="Share of the group's calls that name one.")
+    elsewhere: float | None = Field(
+        description="Share of the tool's other errors; null where there are none."
+    )
+
+
 class GroupDetail(GroupItem):
     """A group with what it did and to whom."""
 
@@ -196,6 +215,10 @@ class GroupDetail(GroupItem):
     nothing: int
     first_version: str | None
     trend: tuple[HourItem, ...]
+    releases: tuple[ReleaseItem, ...] = Field(description="Within the time of the trend.")
+    shared: tuple[SharedItem, ...] = Field(
+        description="What most of its calls of the last 7 days have in common."
+    )
     samples: tuple[SampleItem, ...]
     affected: tuple[AffectedItem, ...]
 

@@ -1,9 +1,9 @@
-"""The pages around look-ups: errors, groups, tools, health, sign-in."""
+"""The pages around look-ups: errors, groups, tools, health."""
 
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 from urllib.parse import parse_qsl, urlencode
 
 from fastapi import APIRouter, Depends, Path, Query
@@ -12,20 +12,25 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
 from toolfault import conventions as names
+from toolfault.store.queries import causes as release_queries
 from toolfault.store.queries import tools, totals
 from toolfault.store.tokens import Role
 from toolfault.taxonomy import CODE_OF_QUIET, Code, Outcome
-from toolfault.web import api_lists, changing, letters, levels, listing, record
-from toolfault.web.access import SESSION_COOKIE
+from toolfault.web import api_lists, causes, changing, letters, levels, listing, record
 from toolfault.web.context import Ctx
 from toolfault.web.guard import is_from_our_page
 from toolfault.web.pages import answer_page
 from toolfault.web.problems import ProblemError, wrong_values
 
+if TYPE_CHECKING:
+    from sqlalchemy import Connection
+
+    from toolfault.store.queries.base import Scope
+
 router = APIRouter(include_in_schema=False)
 
-_SESSION_SECONDS = 12 * 3600
-_PERIODS = {"1h": timedelta(hours=1), "24h": timedelta(days=1), "7d": timedelta(days=7)}
+_DAY = timedelta(days=1)
+_PERIODS = {"1h": timedelta(hours=1), "24h": _DAY, "7d": timedelta(days=7)}
 _AROUND = timedelta(minutes=15)
 _DAYS_OF_REASONS = timedelta(days=7)
 _HOURS = 48
@@ -50,8 +55,10 @@ def errors_page(request: Request, ctx: Ctx) -> Response:
     asked = {key: value for key, value in request.query_params.multi_items() if value}
     filters = _filters(request, ctx.now())
     page = api_lists.errors_page(ctx, principal.services, filters, asked.get("cursor"), 50)
+    since = _whole_hour(ctx.now() - _PERIODS.get(asked.get("period", ""), _DAY))
     with ctx.engine.connect() as conn:
         catalog = tools.tools(conn, scope=principal.services)
+        counts = _counts(conn, filters, since, principal.services)
     kept = [(k, v) for k, v in request.query_params.multi_items() if v and k != "cursor"]
     return answer_page(
         ctx,
@@ -63,6 +70,8 @@ def errors_page(request: Request, ctx: Ctx) -> Response:
         period=asked.get("period", ""),
         periods=_PERIODS,
         codes=list(Code),
+        counts=counts,
+        counted_since=since,
         outcomes=[outcome for outcome in Outcome if outcome is not Outcome.OK],
         tools=sorted({tool.tool for tool in catalog}),
         services=sorted({tool.service for tool in catalog}),
@@ -70,6 +79,19 @@ def errors_page(request: Request, ctx: Ctx) -> Response:
         is_later=bool(asked.get("cursor")),
         first=_address("/errors", kept),
     )
+
+
+def _whole_hour(at: datetime) -> datetime:
+    return at.replace(minute=0, second=0, microsecond=0)
+
+
+def _counts(
+    conn: Connection, filters: listing.ErrorFilters, since: datetime, scope: Scope
+) -> dict[str, int] | None:
+    """How calls ended lately, or None where the filters are finer than what is counted."""
+    if filters.reason or filters.conversation or filters.trace or filters.group or filters.until:
+        return None
+    return tools.outcomes(conn, since, narrowed=filters.model_dump(), scope=scope)
 
 
 def _address(path: str, query: list[tuple[str, Any]]) -> str:
@@ -149,6 +171,7 @@ def group_page(
         group=group,
         counts=[counts.get(start, 0) for start in starts],
         starts=starts,
+        marks=causes.marks(group.releases, group.incident, first, _HOURS),
         tool=listing.ToolItem.of(own[0]) if own else None,
         may_change=principal.may(Role.ENGINEER),
         statuses=[("open", "Open"), ("resolved", "Resolved"), ("muted", "Muted")],
@@ -199,6 +222,7 @@ def tool_page(request: Request, ctx: Ctx, tool: Annotated[listing.Text, Path()])
         declared = [listing.ToolItem.of(row) for row in tools.named(conn, tool, scope)]
         found = levels.levels(conn, now, tool=tool, scope=scope)
         starts, counts, outcomes = levels.hourly(conn, tool, now, _HOURS, scope)
+        released = release_queries.releases(conn, tool, starts[0], scope=scope)
         reasons = tools.reasons(conn, tool, now - _DAYS_OF_REASONS, scope)
         fields = tools.wrong_fields(conn, tool, names.FIELD, now - _DAYS_OF_REASONS, scope=scope)
     if not (declared or found or reasons):
@@ -215,6 +239,7 @@ def tool_page(request: Request, ctx: Ctx, tool: Annotated[listing.Text, Path()])
         starts=starts,
         counts=counts,
         outcomes=outcomes,
+        marks=causes.marks(released, None, starts[0], _HOURS),
         reasons=reasons,
         fields=fields,
         known_reasons={reason for one in declared for reason in one.reasons},
@@ -258,43 +283,3 @@ def health_page(request: Request, ctx: Ctx) -> Response:
         letters=waiting.items,
         may_open=principal.may(Role.ENGINEER),
     )
-
-
-@router.get("/sign-in")
-def sign_in_page(request: Request, ctx: Ctx) -> Response:
-    """Where a token becomes a session."""
-    if ctx.doors.identify(request) is not None:
-        return RedirectResponse("/", 303)
-    raise ProblemError(401, "Sign in with a token.")
-
-
-@router.post("/sign-in")
-def sign_in(request: Request, ctx: Ctx, form: Form) -> Response:
-    """Makes a token a session of this browser."""
-    secret = form.get("token", "").strip()
-    if ctx.doors.verify(request, secret) is None:
-        raise ProblemError(401, "This token is not valid, or was revoked.")
-    answer = RedirectResponse(_own_path(form.get("next", "/")), 303)
-    answer.set_cookie(
-        SESSION_COOKIE,
-        secret,
-        max_age=_SESSION_SECONDS,
-        httponly=True,
-        samesite="strict",
-        secure=(ctx.base_url or str(request.base_url)).startswith("https:"),
-    )
-    return answer
-
-
-def _own_path(path: str) -> str:
-    """A path of this service; anything that could lead elsewhere is the home page."""
-    is_own = path.startswith("/") and not path.startswith(("//", "/\\")) and path.isprintable()
-    return path if is_own else "/"
-
-
-@router.post("/sign-out")
-def sign_out(form: Form) -> Response:  # noqa: ARG001 - read for its check
-    """Ends the session of this browser."""
-    answer = RedirectResponse("/sign-in", 303)
-    answer.delete_cookie(SESSION_COOKIE, httponly=True, samesite="strict")
-    return answer

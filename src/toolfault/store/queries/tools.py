@@ -4,10 +4,19 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from toolfault.store.queries.base import Scope, columns, fetch, in_scope, scope_value, statement
+from toolfault.store.queries.base import (
+    Scope,
+    chosen,
+    columns,
+    fetch,
+    in_scope,
+    scope_value,
+    statement,
+)
 from toolfault.store.queries.references import Tool
 
 if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping
     from datetime import datetime
 
     from sqlalchemy import Connection
@@ -30,6 +39,13 @@ class ToolHour(NamedTuple):
 
     hour: datetime
     tool: str
+    outcome: str
+    calls: int
+
+
+class Outcomes(NamedTuple):
+    """How many calls ended one way."""
+
     outcome: str
     calls: int
 
@@ -82,6 +98,8 @@ _HOURS = statement(
     in_scope(),
     "GROUP BY 1, 2, 3 ORDER BY 1",
 )
+_TALLIED = ("tool", "code", "service", "environment")
+_OUTCOMES = ("SELECT outcome, sum(calls)::bigint FROM call_tally WHERE hour >= %(since)s AND",)
 _NEWEST = (
     "FROM tool_call WHERE tool = %(tool)s AND code IS NOT NULL AND received_at >= %(since)s AND",
     in_scope(),
@@ -135,6 +153,24 @@ def ended(
 def hours(conn: Connection, tool: str, since: datetime, scope: Scope = None) -> list[ToolHour]:
     """How a tool's calls ended, per hour; hours without any are left out."""
     return fetch(conn, ToolHour, _HOURS, since=since, tool=tool, scope=scope_value(scope))
+
+
+def outcomes(
+    conn: Connection,
+    since: datetime,
+    *,
+    narrowed: Mapping[str, Collection[str]],
+    scope: Scope = None,
+) -> dict[str, int]:
+    """How many calls ended how since the hour of `since`, by whole hours.
+
+    `narrowed` may hold tool, code, service and environment.
+    """
+    conditions = [chosen(name, name, narrowed.get(name, ())) for name in _TALLIED]
+    stmt = statement(*_OUTCOMES, " AND ".join([*conditions, in_scope()]), "GROUP BY outcome")
+    values = {name: list(narrowed.get(name, ())) for name in _TALLIED}
+    found = fetch(conn, Outcomes, stmt, **values, since=since, scope=scope_value(scope))
+    return {row.outcome: row.calls for row in found}
 
 
 def reasons(

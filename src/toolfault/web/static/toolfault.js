@@ -77,6 +77,26 @@
     if (rows.length && (event.key === "j" || event.key === "k")) select(at + (event.key === "j" ? 1 : -1));
   });
 
+  // New errors never move the list: they wait behind a link until the reader wants them.
+  const live = $("#live");
+  let watching;
+  const keys = (root) => $$("[data-rows] tbody tr", root).map((row) => $("a", row)?.href);
+  async function watch() {
+    const answer = await fetch(location.href);
+    if (!answer.ok) return;
+    const page = new DOMParser().parseFromString(await answer.text(), "text/html");
+    const known = new Set(keys(document));
+    const fresh = keys(page).filter((key) => !known.has(key)).length;
+    $("#fresh").textContent = `${fresh} new, show`;
+    $("#fresh").hidden = !fresh;
+  }
+  live?.addEventListener("click", () => {
+    clearInterval(watching);
+    const on = live.getAttribute("aria-pressed") !== "true";
+    live.setAttribute("aria-pressed", on);
+    if (on) { watching = setInterval(() => watch().catch(() => {}), 5000); say("New ones are announced here"); }
+  });
+
   // A page that waits for a record looks again by itself.
   const again = Number(document.body.dataset.again);
   if (again) setTimeout(() => { location.reload(); }, again * 1000);
