@@ -1,6 +1,6 @@
 """What the alerts find, how soon, and what they call for nothing: two weeks of 108 tools.
 
-    python benchmarks/detection.py [--folder DIR]
+    python benchmarks/detection.py [--seed N] [--folder DIR]
 
 Writes its own data (seeded), loads it with `promtool tsdb create-blocks-from`, and evaluates the shipped
 rules in a real Prometheus, beside a fixed ratio and a multi-window burn rate. Needs `prometheus` and
@@ -21,8 +21,9 @@ import time
 import urllib.parse
 import urllib.request
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import NamedTuple
 
 from toolfault.alerts.rules import files
 from toolfault.alerts.spec import Spec, seconds
@@ -61,6 +62,7 @@ class Tool:
     creeps: bool = False
     bursts: bool = False
     gaps: bool = False
+    seed: int = SEED
     begins: int = 0
     incidents: list[Incident] = field(default_factory=list)
 
@@ -79,7 +81,9 @@ class Tool:
         if self.creeps:
             ratio *= 1 + 4 * at / (DAYS * DAY)
         if self.nightly:
-            begins = 2 * 3600 + random.Random(f"{self.name}{at // DAY}").randint(-300, 300)
+            begins = 2 * 3600 + random.Random(f"{self.seed}{self.name}{at // DAY}").randint(
+                -300, 300
+            )
             if begins <= at % DAY < begins + 2400:
                 ratio = min(0.5, 20 * ratio)
         return ratio
@@ -88,9 +92,9 @@ class Tool:
 SIZES = {"100 %": (1.0, 40), "50 %": (0.5, 40), "x10": (None, 40), "10 % for 6 h": (0.1, 360)}
 
 
-def tools() -> list[Tool]:
+def tools(seed: int = SEED) -> list[Tool]:
     """Tools of every kind and speed; a third of them has an incident or two."""
-    dice = random.Random(SEED)
+    dice = random.Random(seed)
     made = []
     for speed in RATES:
         for kind in ("quiet", "diurnal", "nightly", "creep", "bursts", "gaps", "rough"):
@@ -106,7 +110,7 @@ def tools() -> list[Tool]:
     for tool in new:
         tool.begins = 10 * DAY
         tool.incidents = [Incident("100 %, new tool", 10 * DAY + 1800, 10 * DAY + 4200, 1.0)]
-    return made + new
+    return [replace(tool, seed=seed) for tool in made + new]
 
 
 def _tool(name: str, kind: str, speed: str) -> Tool:
@@ -139,38 +143,56 @@ def _poisson(dice: random.Random, mean: float) -> int:
     return count
 
 
-def samples(tool: Tool) -> list[tuple[int, int, int]]:
+def lost_scrapes(seed: int, *, gaps: bool) -> set[int]:
+    """One in 200 fails; of some targets all do, for three hours every other day."""
+    dice = random.Random(f"{seed}{gaps}")
+    return {
+        at
+        for at in range(0, DAYS * DAY, SCRAPE)
+        if dice.random() < 0.005 or (gaps and at % (2 * DAY) < 3 * 3600)
+    }
+
+
+def samples(tool: Tool, lost: set[int]) -> list[tuple[int, int, int]]:
     """Time, calls and INTERNAL errors so far, at each scrape that was not lost."""
-    dice = random.Random(f"{SEED}{tool.name}")
-    calls = bad = 0
+    dice = random.Random(f"{tool.seed}{tool.name}")
+    calls = bad = later = 0
     kept = []
     for at in range(tool.begins, DAYS * DAY, SCRAPE):
         made = _poisson(dice, tool.rate(at) * SCRAPE)
         failed = min(made, _poisson(dice, made * tool.ratio(at)))
-        if tool.bursts and dice.random() < 1 / 720:  # one user, twice a day
-            extra = dice.randint(1, 4)
-            made, failed = made + extra, failed + extra
-        calls, bad = calls + made, bad + failed
-        lost = dice.random() < 0.005 or (tool.gaps and at % (2 * DAY) < 3 * 3600)
-        if not lost:
+        extra, later = later, 0
+        if tool.bursts and dice.random() < 1 / 720:  # one user, twice a day, over two scrapes
+            size = dice.randint(1, 8)
+            now = dice.randint(0, size)
+            extra, later = extra + now, size - now
+        calls, bad = calls + made + extra, bad + failed + extra
+        if at not in lost:
             kept.append((at, calls, bad))
     return kept
 
 
 def write_openmetrics(path: Path, every: list[Tool]) -> None:
-    data = {tool.name: samples(tool) for tool in every}
-    target = 'job="toolfault-tools",instance="a"'
+    lost = {gaps: lost_scrapes(every[0].seed, gaps=gaps) for gaps in (False, True)}
+    data = {tool.name: (tool.gaps, samples(tool, lost[tool.gaps])) for tool in every}
+    target = {gaps: f'job="toolfault-tools",instance="{"b" if gaps else "a"}"' for gaps in lost}
     with path.open("w") as out:
         out.write(f"# TYPE {COUNT.removesuffix('_count')} histogram\n")
-        for name, kept in data.items():
-            series = f'{COUNT}{{{target},{PLACE},tool="{name}"}}'
+        for name, (gaps, kept) in data.items():
+            series = f'{COUNT}{{{target[gaps]},{PLACE},tool="{name}"}}'
             out.writelines(f"{series} {calls} {START + at}\n" for at, calls, _ in kept)
         out.write(f"# TYPE {BAD.removesuffix('_total')} counter\n")
-        for name, kept in data.items():
-            series = f'{BAD}{{{target},{PLACE},tool="{name}",outcome="failed",code="INTERNAL"}}'
+        for name, (gaps, kept) in data.items():
+            series = (
+                f'{BAD}{{{target[gaps]},{PLACE},tool="{name}",outcome="failed",code="INTERNAL"}}'
+            )
             out.writelines(f"{series} {bad} {START + at}\n" for at, _, bad in kept)
         out.write("# TYPE up gauge\n")
-        out.writelines(f"up{{{target}}} 1 {START + at}\n" for at in range(0, DAYS * DAY, SCRAPE))
+        for gaps, missed in lost.items():
+            out.writelines(
+                f"up{{{target[gaps]}}} {int(at not in missed)} {START + at}\n"
+                for at in range(0, DAYS * DAY, SCRAPE)
+            )
         out.write("# EOF\n")
 
 
@@ -188,16 +210,24 @@ def stages(spec: Spec) -> list[tuple[str, list[dict]]]:
         and rule.get("labels", {"signal": "INTERNAL"})["signal"] == "INTERNAL"
         and not rule["record"].endswith(spec.windows.medium)
     ]
+    learned, bucket, quick = (
+        spec.baseline.learned, spec.baseline.bucket, spec.windows.evaluation,
+    )  # fmt: skip
     order = [
-        ("5m", ("_calls:bucket",)),
-        ("5m", ("toolfault:bucket",)),
-        ("5m", (":day", ":hour")),
-        ("5m", (":ratio_of_day",)),
-        ("5m", (":ratio_of_hour",)),
-        ("5m", ("baseline:ratio",)),
-        ("1m", ("increase5m", "increase1h")),
-        ("1m", (":ratio5m", ":ratio1h", ":expected5m", ":expected1h")),
-        ("1m", (":surprise5m", ":surprise1h")),
+        (bucket, ("_calls:bucket", "toolfault:bucket")),
+        (learned, ("_calls:day", "toolfault:day")),
+        (learned, ("baseline:day",)),
+        (learned, (":ratio_of_day",)),
+        (learned, ("baseline:hour",)),
+        (learned, (":ratio_of_hour",)),
+        (learned, ("baseline:ratio",)),
+        (bucket, ("increase1h",)),
+        (bucket, (":ratio1h", ":expected1h")),
+        (bucket, (":surprise1h",)),
+        (quick, ("toolfault:increase5m", ":recent")),
+        (quick, ("_calls:increase5m",)),
+        (quick, (":ratio5m", ":expected5m")),
+        (quick, (":surprise5m",)),
     ]
     return [
         (step, [rule for rule in rules if rule["record"].endswith(endings)])
@@ -237,18 +267,22 @@ def _wait(address: str) -> None:
     raise SystemExit(f"{address} does not answer")
 
 
-#: Backfilled series have no staleness markers: what a rule no longer records must not be seen again.
-ONE_STEP = "59s"
+def lookback(step: str) -> str:
+    """Backfilled series have no staleness markers: what is no longer recorded or scraped must not be
+    seen again."""
+    return f"{min(seconds(step), 300) - 1:.0f}s"
 
 
 def record(data: Path, spec: Spec) -> None:
+    # of one name, as the name decides at which second of its interval a group is evaluated
+    path = data.parent / "rules.yml"
     for number, (step, rules) in enumerate(stages(spec)):
         began = time.monotonic()
-        group = {"groups": [{"name": f"stage-{number}", "rules": rules}]}
-        path = data.parent / f"stage-{number}.yml"
-        path.write_text(json.dumps(group))
-        since = START if step == "5m" else START + LEARNED * DAY
-        with prometheus(data, "5m" if step == "5m" else ONE_STEP) as url:
+        path.write_text(json.dumps({"groups": [{"name": "stage", "rules": rules}]}))
+        since = START if step != spec.windows.evaluation else START + LEARNED * DAY
+        # what is scraped is scraped every minute
+        scraped = number == 0
+        with prometheus(data, lookback("1m" if scraped else step)) as url:
             subprocess.run(
                 [
                     "promtool", "tsdb", "create-blocks-from", "rules", f"--start={since}",
@@ -265,30 +299,36 @@ def record(data: Path, spec: Spec) -> None:
         )
 
 
+class Detector(NamedTuple):
+    """An expression, how long it waits and is kept, and how often it is evaluated."""
+
+    expr: str
+    wait: str
+    keep: str
+    every: str
+
+
 def _rate(window: str) -> str:
     bad = f'sum by (tool) (increase({BAD}{{code="INTERNAL"}}[{window}]))'
     return f"{bad} / (sum by (tool) (increase({COUNT}[{window}])) > 0)"
 
 
-def detectors(spec: Spec) -> dict[str, list[tuple[str, str, str]]]:
-    """Name: expressions with how long they wait and are kept."""
+def detectors(spec: Spec) -> dict[str, list[Detector]]:
+    """Name: what it is made of."""
     alerts = {
-        rule["alert"]: rule
+        rule["alert"]: Detector(
+            rule["expr"], rule.get("for", "0s"), rule["keep_firing_for"], group["interval"]
+        )
         for file in files(spec).values()
         for group in file["groups"]
         for rule in group["rules"]
-        if "alert" in rule
+        if rule.get("alert") in ("ToolfaultInternalErrorSpike", "ToolfaultInternalErrorsElevated")
     }
-
-    def ours(name: str) -> tuple[str, str, str]:
-        rule = alerts[name]
-        return rule["expr"], rule["for"], rule["keep_firing_for"]
-
-    spike, elevated = ours("ToolfaultInternalErrorSpike"), ours("ToolfaultInternalErrorsElevated")
-    fixed = (f"{_rate('5m')} > 0.05", "2m", "10m")
+    spike, elevated = alerts.values()
+    fixed = Detector(f"{_rate('5m')} > 0.05", "2m", "10m", "1m")
     burn = [
-        (f"{_rate('1h')} > 0.144 and {_rate('5m')} > 0.144", "1m", "10m"),
-        (f"{_rate('6h')} > 0.06 and {_rate('30m')} > 0.06", "1m", "10m"),
+        Detector(f"{_rate('1h')} > 0.144 and {_rate('5m')} > 0.144", "1m", "10m", "1m"),
+        Detector(f"{_rate('6h')} > 0.06 and {_rate('30m')} > 0.06", "1m", "10m", "1m"),
     ]
     return {
         "spike (critical)": [spike],
@@ -299,31 +339,33 @@ def detectors(spec: Spec) -> dict[str, list[tuple[str, str, str]]]:
     }
 
 
-def firing(url: str, detector: tuple[str, str, str]) -> dict[str, list[tuple[int, int]]]:
+def firing(url: str, detector: Detector) -> dict[str, list[tuple[int, int]]]:
     """Stretches in which it fires, by tool, in seconds since the start."""
-    expr, wait, keep = detector
+    step = int(seconds(detector.every))
     true: dict[str, list[int]] = {}
     for day in range(LEARNED, DAYS):
+        begins = START + day * DAY
         query = {
-            "query": expr, "start": START + day * DAY, "end": START + (day + 1) * DAY - 60, "step": "60",
+            "query": detector.expr, "start": begins, "end": begins + DAY - step, "step": str(step),
         }  # fmt: skip
         body = urllib.parse.urlencode(query).encode()
         with urllib.request.urlopen(f"{url}/api/v1/query_range", body, timeout=600) as answer:  # noqa: S310
             for series in json.load(answer)["data"]["result"]:
                 times = true.setdefault(series["metric"]["tool"], [])
                 times += [int(at) - START for at, _ in series["values"]]
-    return {tool: _stretches(times, seconds(wait), seconds(keep)) for tool, times in true.items()}
+    return {tool: _stretches(times, detector) for tool, times in true.items()}
 
 
-def _stretches(times: list[int], wait: float, keep: float) -> list[tuple[int, int]]:
+def _stretches(times: list[int], detector: Detector) -> list[tuple[int, int]]:
+    step, wait, keep = map(seconds, (detector.every, detector.wait, detector.keep))
     fired: list[tuple[int, int]] = []
     since = last = None
     for at in times:
-        if last is None or at - last > 60:
+        if last is None or at - last > step:
             since = at
         last = at
         if at - since >= wait:
-            if fired and at - fired[-1][1] <= keep + 60:
+            if fired and at - fired[-1][1] <= keep + step:
                 fired[-1] = (fired[-1][0], at)
             else:
                 fired.append((at, at))
@@ -377,19 +419,19 @@ def _told(minutes: list[float | None]) -> str:
 
 def main() -> None:
     arguments = argparse.ArgumentParser(description=__doc__)
+    arguments.add_argument("--seed", type=int, default=SEED)
     arguments.add_argument(
         "--folder", type=Path, help="where to work; a temporary one if not given"
     )
-    folder = arguments.parse_args().folder
+    given = arguments.parse_args()
     with tempfile.TemporaryDirectory(prefix="toolfault-detection-") as temporary:
-        work = folder or Path(temporary)
+        work = given.folder or Path(temporary)
         work.mkdir(parents=True, exist_ok=True)
-        run(work, work / "data")
+        run(work, work / "data", tools(given.seed))
 
 
-def run(work: Path, data: Path) -> None:
-    every, spec = tools(), Spec()
-    began = time.monotonic()
+def run(work: Path, data: Path, every: list[Tool]) -> None:
+    spec, began = Spec(), time.monotonic()
     raw = work / "raw.om"
     write_openmetrics(raw, every)
     print(f"{len(every)} tools written, {time.monotonic() - began:.0f} s", flush=True)
@@ -400,15 +442,17 @@ def run(work: Path, data: Path) -> None:
     raw.unlink()
     print(f"loaded, {time.monotonic() - began:.0f} s", flush=True)
     record(data, spec)
-    with prometheus(data, ONE_STEP) as url:
-        seen: dict[tuple[str, str, str], dict] = {}
-        results = {}
-        for name, expressions in detectors(spec).items():
-            for one in expressions:
-                if one not in seen:
-                    seen[one] = firing(url, one)
-            results[name] = judge(every, [seen[one] for one in expressions])
-    print(table(every, results))
+    print(table(every, judged(data, spec, every)))
+
+
+def judged(data: Path, spec: Spec, every: list[Tool]) -> dict[str, tuple[int, dict]]:
+    named = detectors(spec)
+    seen: dict[Detector, dict] = {}
+    for step in ("1m", spec.baseline.bucket):
+        with prometheus(data, lookback(step)) as url:
+            for one in {part for parts in named.values() for part in parts if part.every == step}:
+                seen[one] = firing(url, one)
+    return {name: judge(every, [seen[one] for one in parts]) for name, parts in named.items()}
 
 
 if __name__ == "__main__":

@@ -16,6 +16,7 @@ import uvicorn
 from prometheus_client import CollectorRegistry
 
 from toolfault import ports
+from toolfault.alerts.settings_file import read as read_alerts
 from toolfault.connections import IDLE_SECONDS, TimedProtocol
 from toolfault.ingest import grpc as ingest_grpc
 from toolfault.ingest import http as ingest_http
@@ -191,6 +192,7 @@ class _Service:
             is_open=self._is_open,
             links=Links(self._settings.trace_link, self._settings.log_link),
             retention_days=self._settings.retention_days,
+            alerts=read_alerts(self._settings.alerts_file) if self._settings.alerts_file else None,
         )
 
     def _web(self, app: ASGIApp, *, lifespan: Literal["on", "off"]) -> uvicorn.Server:

@@ -127,6 +127,10 @@ class Settings:
         "Where a card's logs are shown; {reference} and those of TRACE_LINK are filled in.",
         "http:// or https:// address", _http_address,
     )  # fmt: skip
+    alerts_file: Path | None = _setting(
+        "What `toolfault alerts build --settings` was given, so that the runbook page says the same.",
+        "a YAML file", Path,
+    )  # fmt: skip
     url: str = _setting(
         "The service the command line asks.",
         "http:// or https:// address", _http_address, "http://127.0.0.1:8700",

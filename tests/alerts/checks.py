@@ -11,14 +11,15 @@ import yaml
 PROMTOOL = Path(__file__).parent / "promtool"
 #: Seconds between evaluations, which promtool does not look at.
 INTERVALS = {
-    "toolfault-baseline-tool": "5m",
-    "toolfault-baseline-model": "5m",
-    "toolfault-tool": "30s",
-    "toolfault-tool-long": "1m",
-    "toolfault-model": "30s",
-    "toolfault-events": "30s",
-    "toolfault-pipeline": "30s",
-    "toolfault-silence": "30s",
+    "toolfault-baseline-tool": "30m",
+    "toolfault-baseline-model": "30m",
+    "toolfault-tool": "1m",
+    "toolfault-tool-long": "5m",
+    "toolfault-model": "1m",
+    "toolfault-model-buckets": "5m",
+    "toolfault-events": "5m",
+    "toolfault-pipeline": "1m",
+    "toolfault-silence": "5m",
 }
 #: Labels of an alert, and the receivers it reaches in turn.
 ROUTES = [

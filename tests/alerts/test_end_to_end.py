@@ -150,7 +150,7 @@ def test_a_burst_of_internal_errors_becomes_an_incident_on_the_card_and_ends(ser
     assert incident["summary"] == (
         "INTERNAL errors of broken are far above the usual level: most likely a bug."
     )
-    assert incident["runbook"].endswith("runbooks.md#toolfaultinternalerrorspike")
+    assert incident["runbook"].endswith("/runbooks#toolfaultinternalerrorspike")
     assert incident["until"] is None
     _until(lambda: _triggered(pages, before))
     assert _triggered(pages, before) == [incident["summary"]]

@@ -37,11 +37,13 @@ SPEC = Spec()
 SHIPPED = _data(SPEC)
 #: Tests that notice at once, for constants whose name does not tell them; the others follow.
 FIRST = {
-    "bridge": "internal_error_spike",
+    "bridge": "internal_errors_elevated",
     "prior_ratio": "baseline_buckets",
     "prior_calls": "baseline_buckets",
     "bucket": "baseline_buckets",
-    "born": "series",
+    "stretch": "internal_error_spike",
+    "near": "stretches",
+    "learned": "baseline_medians",
     "replica_labels": "series",
     "long": "internal_errors_elevated",
     "sustained": "permission_denied",

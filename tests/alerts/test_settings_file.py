@@ -127,8 +127,12 @@ places:
     alerts:
       internal_error_spike: {enabled: false}
       unguarded_error: {more_than: 3}
+  - service: sandbox
+    tool: serious
+    alerts:
+      internal_error_spike: {enabled: true}
 """
-#: As nats-17 of internal_error_spike.yml: S = 15.5 everywhere.
+#: n = 300, E = 9, k = 30: S = 15.1 everywhere.
 CASES = """
 rule_files: [toolfault-tools.rules.yml]
 evaluation_interval: 30s
@@ -144,6 +148,8 @@ tests:
           # less severe in staging, where flaky has a limit of its own again
           - {labels: 'ALERTS{alertname="ToolfaultInternalErrorSpike",alertstate="firing",code="INTERNAL",signal="INTERNAL",severity="ticket",owner="nobody",service="shop",environment="staging",tool="pay"}', value: 1}
           - {labels: 'ALERTS{alertname="ToolfaultInternalErrorSpike",alertstate="firing",code="INTERNAL",signal="INTERNAL",severity="ticket",owner="nobody",service="shop",environment="staging",tool="flaky"}', value: 1}
+          # switched on again in a narrower place
+          - {labels: 'ALERTS{alertname="ToolfaultInternalErrorSpike",alertstate="firing",code="INTERNAL",signal="INTERNAL",severity="critical",owner="unowned",service="sandbox",environment="prod",tool="serious"}', value: 1}
 """
 
 
@@ -157,8 +163,8 @@ def _series(service, environment, tool):
         f"{{series: '{series}', values: {values}}}"
         for series, values in (
             (f"{count}{{{place}}}", "0+30x40"),
-            (calls, "0x20 17x20"),
-            (usual, "0.01x40"),
+            (calls, "0x20 30x20"),
+            (usual, "0.03x40"),
         )
     )
 
@@ -171,13 +177,61 @@ def test_places_change_limits_severity_and_owner_where_they_say(tmp_path):
         ("shop", "staging", "pay"),
         ("shop", "staging", "flaky"),
         ("sandbox", "prod", "pay"),  # switched off
+        ("sandbox", "prod", "serious"),
     ]
+    _passes(tmp_path, CASES.replace("SERIES", ", ".join(_series(*one) for one in everywhere)))
+
+
+def _passes(tmp_path, cases):
     test = tmp_path / "places.yml"
-    test.write_text(CASES.replace("SERIES", ", ".join(_series(*one) for one in everywhere)))
+    test.write_text(cases)
     checked = run("promtool", "check", "rules", *tmp_path.glob("*.rules.yml"))
     assert checked.returncode == 0, checked.stdout + checked.stderr
     done = run("promtool", "test", "rules", test)
     assert done.returncode == 0, done.stdout + done.stderr
+
+
+ONLY_PAY = """
+alerts:
+  internal_error_spike: {enabled: false}
+places:
+  - service: shop
+    tool: pay
+    alerts:
+      internal_error_spike: {enabled: true}
+  - service: shop
+    environment: staging
+    tool: pay
+    alerts:
+      internal_error_spike: {enabled: false}
+"""
+ONLY_PAY_FIRES = """
+rule_files: [toolfault-tools.rules.yml]
+evaluation_interval: 30s
+tests:
+  - interval: 30s
+    input_series: [SERIES]
+    promql_expr_test:
+      - expr: ALERTS{alertstate="firing",alertname="ToolfaultInternalErrorSpike"}
+        eval_time: 12m
+        exp_samples:
+          - {labels: 'ALERTS{alertname="ToolfaultInternalErrorSpike",alertstate="firing",code="INTERNAL",signal="INTERNAL",severity="critical",service="shop",environment="prod",tool="pay"}', value: 1}
+"""
+
+
+def test_an_alert_that_is_switched_off_everywhere_can_be_on_in_one_place(tmp_path):
+    spec = _read(tmp_path, ONLY_PAY)
+    build(tmp_path, spec)
+    assert "## ToolfaultInternalErrorSpike" in outputs(spec)["runbooks.md"]
+    everywhere = [
+        ("shop", "prod", "pay"),
+        ("shop", "prod", "other"),
+        ("shop", "staging", "pay"),
+        ("bank", "prod", "pay"),
+    ]
+    _passes(
+        tmp_path, ONLY_PAY_FIRES.replace("SERIES", ", ".join(_series(*one) for one in everywhere))
+    )
 
 
 def test_an_alert_that_is_switched_off_is_left_out_everywhere(tmp_path):

@@ -40,8 +40,8 @@ def quick(web):
     shipped = Alerts()
     alerts = {name: replace(getattr(shipped, name), wait="0s") for name in AT_ONCE}
     return Spec(
-        windows=Windows(evaluation="1s", evaluation_long="1s"),
-        baseline=Baseline(bucket="3s"),
+        windows=Windows(evaluation="1s"),
+        baseline=Baseline(bucket="3s", learned="3s"),
         links=Links(toolfault=web),
         alerts=replace(shipped, **alerts),
     )

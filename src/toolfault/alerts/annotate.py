@@ -27,7 +27,7 @@ def annotated(spec: Spec, key: str, alert: Alert) -> dict[str, str]:
     return {
         "summary": fill(words.summary, spec, alert, words),
         "description": fill(words.description, spec, alert, words),
-        "runbook_url": f"{spec.links.runbooks}#{alert_name(key).lower()}",
+        "runbook_url": spec.links.runbook(alert_name(key)),
         "dashboard_url": _dashboard(spec, key, words),
         "lookup_url": _look_up(spec, key, alert, words),
     }

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from toolfault import conventions as names
@@ -12,12 +12,14 @@ from toolfault.alerts.promql import (
     PLACE,
     TOOL,
     inside,
+    number,
     replicas_once,
+    rise,
     selector,
     summed,
     total,
 )
-from toolfault.alerts.signals import MODELS, SIGNAL, TOOLS
+from toolfault.alerts.signals import MODELS, SIGNAL, TOOLS, reach
 from toolfault.taxonomy import Outcome
 
 if TYPE_CHECKING:
@@ -54,11 +56,9 @@ def _of_signal(
     def expr(spec: Spec, limit: Limit) -> str:
         text = _above(family, signal, getattr(spec.windows, window), limit)
         if sustained:
-            text += (
-                f"\nand {_stretches(spec, signal, spec.windows.sustained)} >= {limit('buckets')}"
-            )
+            text += f"\nand {_stretches(signal, spec.windows.sustained)} >= {limit('buckets')}"
         elif window == "long":
-            text += f"\nand {_counted(family, signal, spec.windows.short)}"
+            text += f"\nand {selector(f'{family.bad}:bucket', **{SIGNAL: signal})}"
         return text
 
     def base(spec: Spec, where: Where) -> str:
@@ -80,21 +80,32 @@ def _above(family: Family, signal: str, window: str, limit: Limit) -> str:
     )
 
 
+def _spike(spec: Spec, limit: Limit) -> str:
+    """Above the usual level, and either it goes on or it is more than two conversations could make."""
+    counted = _counted(TOOLS, signals.INTERNAL, spec.windows.short)
+    last = selector(f"{TOOLS.bad}:recent", **{SIGNAL: signals.INTERNAL})
+    apart = (
+        f"{counted} >= {limit('burst')}\n"
+        f"or\n{counted}\nand {last} >= {limit('apart')}\n"
+        f"and {last} offset {spec.windows.stretch} >= {limit('apart')}"
+    )
+    above = _above(TOOLS, signals.INTERNAL, spec.windows.short, limit)
+    return f"{above}\nand (\n{inside(apart)}\n)"
+
+
 def _counted(family: Family, signal: str, window: str, where: Where | None = None) -> str:
     return selector(f"{family.bad}:increase{window}", **{SIGNAL: signal, **(where or {})})
 
 
-def _stretches(spec: Spec, signal: str, window: str) -> str:
+def _stretches(signal: str, window: str) -> str:
     """In how many stretches of time it happened."""
     bucket = selector(f"{TOOLS.bad}:bucket", **{SIGNAL: signal})
-    return f"count_over_time(({bucket} > 0)[{window}:{spec.baseline.bucket}])"
+    return f"count_over_time({bucket}[{reach(window)}])"
 
 
 def _many_tools(spec: Spec, limit: Limit) -> str:
     one = spec.alerts.internal_error_spike
-    spikes = _above(
-        TOOLS, signals.INTERNAL, spec.windows.short, lambda name: f"{getattr(one, name):.12g}"
-    )
+    spikes = _spike(spec, lambda name: number(getattr(one, name)))
     return f"count by ({', '.join(PLACE)}) (\n{inside(spikes)}\n) >= {limit('tools')}"
 
 
@@ -104,17 +115,18 @@ def _of_service(spec: Spec, where: Where) -> str:
 
 
 def _rejected(spec: Spec, limit: Limit) -> str:
-    short, medium, signal = spec.windows.short, spec.windows.medium, signals.PERMISSION_DENIED
-
-    def of(what: str, window: str) -> str:
-        return selector(f"{TOOLS.bad}:{what}{window}", **{SIGNAL: signal})
-
+    medium, signal = spec.windows.medium, signals.PERMISSION_DENIED
+    ratio, increase = (
+        selector(f"{TOOLS.bad}:{what}{medium}", **{SIGNAL: signal})
+        for what in ("ratio", "increase")
+    )
+    bucket = selector(f"{TOOLS.bad}:bucket", **{SIGNAL: signal})
     return (
-        f"{of('ratio', medium)} > {limit('share')}\n"
-        f"and {of('increase', medium)} >= {limit('calls')}\n"
-        f"and {_stretches(spec, signal, medium)} >= {limit('buckets')}\n"
-        f"or\n{of('ratio', short)} > {limit('share')}\n"
-        f"and {of('increase', short)} >= {limit('burst')}"
+        f"{ratio} > {limit('share')}\n"
+        f"and {increase} >= {limit('calls')}\n"
+        f"and {_stretches(signal, medium)} >= {limit('buckets')}\n"
+        f"or\n{bucket} / {TOOLS.match} {TOOLS.calls}:bucket > {limit('share')}\n"
+        f"and {bucket} >= {limit('burst')}"
     )
 
 
@@ -125,7 +137,7 @@ def _of_counter(
 
     def expr(spec: Spec, limit: Limit) -> str:
         series = selector(total(metric), **(matchers or {}))
-        return f"{summed(spec, by, series, spec.windows.medium)} > {limit('more_than')}"
+        return f"{summed(spec, by, rise(series, spec.windows.medium))} > {limit('more_than')}"
 
     def base(_: Spec, where: Where) -> str:
         return (
@@ -157,7 +169,7 @@ def _silent(spec: Spec, limit: Limit) -> str:
     return (
         f"{by} ({bucket} offset 1d) > {limit('more_than')}\n"
         f"and {by} ({bucket} offset 1w) > {limit('more_than')}\n"
-        f"unless {by} ({TOOLS.calls}:increase{spec.windows.medium}) > 0\n"
+        f"unless {by} (sum_over_time({bucket}[{reach(spec.windows.medium)}])) > 0\n"
         f"unless on () {_none_up(spec)}"
     )
 
@@ -199,7 +211,9 @@ _DENIED = {CODE: signals.PERMISSION_DENIED, **_FAILED}
 
 #: By the alert's field in `spec.Alerts`.
 CONDITIONS: dict[str, Condition] = {
-    "internal_error_spike": _of_signal(TOOLS, signals.INTERNAL, "short", _INTERNAL),
+    "internal_error_spike": replace(
+        _of_signal(TOOLS, signals.INTERNAL, "short", _INTERNAL), expr=_spike
+    ),
     "internal_errors_elevated": _of_signal(TOOLS, signals.INTERNAL, "long", _INTERNAL),
     "many_tools_failing": Condition(
         expr=_many_tools, base=_of_service, labels=PLACE, fixed=_INTERNAL, window="short"

@@ -9,10 +9,9 @@ from toolfault.alerts.conditions import CONDITIONS
 from toolfault.alerts.promql import inside, number
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from toolfault.alerts.conditions import Limit, Where
-    from toolfault.alerts.spec import Change, Spec
+    from toolfault.alerts.overrides import Change
+    from toolfault.alerts.spec import Spec
 
 
 def changes(spec: Spec, key: str) -> list[tuple[Where, Change]]:
@@ -26,28 +25,43 @@ def changes(spec: Spec, key: str) -> list[tuple[Where, Change]]:
 def expression(spec: Spec, key: str) -> str:
     """The alert's expression, with the limits of each place, silent where it is switched off."""
     text = CONDITIONS[key].expr(spec, _limits(spec, key))
-    off = [
-        _base(spec, key, where) for where, change in changes(spec, key) if change.enabled is False
-    ]
-    return f"(\n{inside(text)}\n)\nunless\n(\n{inside(_or(off))}\n)" if off else text
+    if not any("enabled" in change.given() for _, change in changes(spec, key)):
+        return text
+    on = _by_place(spec, key, "enabled", getattr(spec.alerts, key).enabled)
+    return f"(\n{inside(text)}\n)\nand\n{on} == 1"
+
+
+def fires_somewhere(spec: Spec, key: str) -> bool:
+    """Whether the alert is on, everywhere or at least in one place."""
+    usual: bool = getattr(spec.alerts, key).enabled
+    return usual or any(change.enabled for _, change in changes(spec, key))
 
 
 def _limits(spec: Spec, key: str) -> Limit:
     alert = getattr(spec.alerts, key)
 
     def limit(name: str) -> str:
-        usual = number(getattr(alert, name))
-        of_places = [
-            f"0 * {_base(spec, key, where)} + {number(float(change.given()[name]))}"
-            for where, change in changes(spec, key)
-            if name in change.given()
-        ]
-        if not of_places:
-            return usual
-        # `or` keeps the left: the limit of the most specific place
-        return f"(\n{inside(_or([*of_places, f'0 * {_base(spec, key, {})} + {usual}']))}\n)"
+        usual = getattr(alert, name)
+        if not any(name in change.given() for _, change in changes(spec, key)):
+            return number(usual)
+        return _by_place(spec, key, name, usual)
 
     return limit
+
+
+def _by_place(spec: Spec, key: str, name: str, usual: float) -> str:
+    """A value for each subject: `or` keeps the left, that of the most specific place."""
+    of_places = [
+        (where, float(change.given()[name]))
+        for where, change in changes(spec, key)
+        if name in change.given()
+    ]
+    vectors = [
+        f"0 * {_base(spec, key, where)} + {number(value)}"
+        for where, value in [*of_places, ({}, usual)]
+    ]
+    text = "\nor ".join(vectors)
+    return f"(\n{inside(text)}\n)"
 
 
 def _base(spec: Spec, key: str, where: Where) -> str:
@@ -55,10 +69,6 @@ def _base(spec: Spec, key: str, where: Where) -> str:
     if base is None:
         raise ValueError(f"{key} is the same everywhere")
     return base(spec, where)
-
-
-def _or(vectors: Iterable[str]) -> str:
-    return "\nor ".join(vectors)
 
 
 def label(spec: Spec, key: str, name: str) -> str:

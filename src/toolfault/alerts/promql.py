@@ -25,6 +25,11 @@ def selector(metric: str, matchers: str = "", **equal: str) -> str:
     return f"{metric}{{{','.join(every)}}}" if every else metric
 
 
+def any_of(label: str, values: tuple[str, ...]) -> str:
+    """A matcher of one or several values."""
+    return f'{label}="{values[0]}"' if len(values) == 1 else f'{label}=~"{"|".join(values)}"'
+
+
 def _quoted(value: str) -> str:
     return value.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
 
@@ -49,27 +54,41 @@ def replicas_once(spec: Spec, vector: str) -> str:
     return f"max without ({', '.join(spec.jobs.replica_labels)}) (\n{inside(vector)}\n)"
 
 
-def rise(spec: Spec, series: str, window: str) -> str:
-    """What a counter rose by, its first value included.
+def rise(series: str, window: str) -> str:
+    """What a counter rose by in the last stretch of time, its first value included.
 
-    `increase()` cannot see the first value of a series. A series that a scrape which succeeded just
-    before the window did not hold was 0 then, so all it shows came within the window. Where no such
-    scrape is known (a new replica, a gap, a Prometheus just started) nothing is concluded. What did not rise is left out first: that is nearly all.
+    `increase()` cannot see the first value of a series. A series that the last scrape before the
+    window did not hold, though it succeeded, was 0 then: all it shows came within the window. Where no
+    such scrape is known (a new replica, a gap, a Prometheus just started) nothing is concluded. What
+    did not rise is left out first: that is nearly all.
     """
-    before = f"[{spec.windows.born}] offset {window}"
     return (
         f"(\n  {series} > 0\n"
-        f"  unless max_over_time({series}{before})\n"
-        f"  and on (job, instance) max_over_time(up{before}) == 1\n)\n"
+        f"  unless {series} offset {window}\n"
+        f"  and on (job, instance) up offset {window} == 1\n)\n"
         f"or\nincrease({series}[{window}]) > 0"
     )
 
 
-def summed(spec: Spec, by: tuple[str, ...], series: str, window: str) -> str:
-    """The rise of all series of a subject, over all replicas once."""
+def step(spec: Spec, series: str, window: str) -> str:
+    """The same from edge to edge.
+
+    `increase()` also misses what a counter rose by between the last scrape of one window and the
+    first of the next. Where windows follow one another, nothing may fall between them.
+    """
+    near = f"[{spec.windows.near}]"
+    now = f"last_over_time({series}{near})"
     return (
-        f"sum by ({', '.join(by)}) (\n{inside(replicas_once(spec, rise(spec, series, window)))}\n)"
+        f"{now}\n- (\n"
+        f"  last_over_time({series}{near} offset {window})\n"
+        f"  or\n  0 * {series}\n"
+        f"  and on (job, instance) max_over_time(up{near} offset {window}) == 1\n)\n> 0"
     )
+
+
+def summed(spec: Spec, by: tuple[str, ...], risen: str) -> str:
+    """The rises of all series of a subject, over all replicas once."""
+    return f"sum by ({', '.join(by)}) (\n{inside(replicas_once(spec, risen))}\n)"
 
 
 def only(where: Mapping[str, str], metric: str, matchers: str = "") -> str:

@@ -8,8 +8,17 @@ from typing import TYPE_CHECKING, Any
 from toolfault.alerts import signals
 from toolfault.alerts.annotate import annotated
 from toolfault.alerts.conditions import CONDITIONS
-from toolfault.alerts.places import expression, label
-from toolfault.alerts.signals import MODELS, TOOLS, baseline, windows
+from toolfault.alerts.places import expression, fires_somewhere, label
+from toolfault.alerts.signals import (
+    MODELS,
+    TOOLS,
+    baseline,
+    buckets,
+    long_window,
+    recent,
+    short_window,
+    surprises,
+)
 from toolfault.alerts.spec import alert_name, seconds
 from toolfault.alerts.words_pipeline import WORDS as PIPELINE_WORDS
 
@@ -19,12 +28,10 @@ if TYPE_CHECKING:
     from toolfault.alerts.signals import Rule
     from toolfault.alerts.spec import Alert, Spec
 
-_SHORT_AND_MEDIUM = (
-    "internal_error_spike", "many_tools_failing", "credential_rejected", "budget_exhaustion_rising",
-)  # fmt: skip
-_LONG = (
-    "internal_errors_elevated", "permission_denied", "policy_refusals_elevated",
-    "invalid_arguments_elevated",
+_SHORT = ("internal_error_spike", "many_tools_failing")
+_LONGER = (
+    "credential_rejected", "budget_exhaustion_rising", "internal_errors_elevated",
+    "permission_denied", "policy_refusals_elevated", "invalid_arguments_elevated",
 )  # fmt: skip
 _MODEL = ("model_error_spike", "model_retries_exhausted")
 _EVENTS = (
@@ -41,46 +48,60 @@ def files(spec: Spec) -> dict[str, dict[str, Any]]:
     Windows and the alerts that read them share a group, as the rules of one group run in order: an
     alert never reads the round before.
     """
-    w, fast, slow = spec.windows, spec.windows.evaluation, spec.windows.evaluation_long
-    tool_windows = [
-        *windows(spec, TOOLS, w.short, (signals.INTERNAL, signals.PERMISSION_DENIED)),
-        *windows(spec, TOOLS, w.medium, (signals.PERMISSION_DENIED, signals.BUDGET_EXHAUSTED)),
-    ]
-    long_signals = (
-        signals.INTERNAL, signals.PERMISSION_DENIED, signals.REFUSED, signals.INVALID_ARGUMENT,
-    )  # fmt: skip
-    model_windows = [
-        *windows(spec, MODELS, w.short, (signals.MODEL_ERROR,)),
-        *windows(spec, MODELS, w.medium, (signals.RETRIES_EXHAUSTED,)),
-    ]
+    quick, stretch = spec.windows.evaluation, spec.baseline.bucket
+    learned = spec.baseline.learned
     return {
         "toolfault-baseline.rules.yml": _file(
-            _group("toolfault-baseline-tool", spec.baseline.bucket, baseline(spec, TOOLS)),
-            _group("toolfault-baseline-model", spec.baseline.bucket, baseline(spec, MODELS)),
+            _group("toolfault-baseline-tool", learned, baseline(spec, TOOLS)),
+            _group("toolfault-baseline-model", learned, baseline(spec, MODELS)),
         ),
         "toolfault-tools.rules.yml": _file(
-            _group("toolfault-tool", fast, [*tool_windows, *alerts(spec, _SHORT_AND_MEDIUM)])
+            _group("toolfault-tool", quick, [*_short(spec), *alerts(spec, _SHORT)])
         ),
         "toolfault-tools-long.rules.yml": _file(
-            _group(
-                "toolfault-tool-long",
-                slow,
-                [*windows(spec, TOOLS, w.long, long_signals), *alerts(spec, _LONG)],
-            ),
+            _group("toolfault-tool-long", stretch, [*_longer(spec), *alerts(spec, _LONGER)])
         ),
         "toolfault-models.rules.yml": _file(
-            _group("toolfault-model", fast, [*model_windows, *alerts(spec, _MODEL)])
+            _group("toolfault-model", quick, [*_of_models(spec), *alerts(spec, _MODEL)]),
+            _group("toolfault-model-buckets", stretch, buckets(spec, MODELS)),
         ),
         "toolfault-events.rules.yml": _file(
-            _group("toolfault-events", fast, [*alerts(spec, _EVENTS)])
+            _group("toolfault-events", stretch, [*alerts(spec, _EVENTS)])
         ),
         "toolfault-pipeline.rules.yml": _file(
-            _group("toolfault-pipeline", fast, [*alerts(spec, _PIPELINE)])
+            _group("toolfault-pipeline", quick, [*alerts(spec, _PIPELINE)])
         ),
         "toolfault-silence.rules.yml": _file(
-            _group("toolfault-silence", fast, [*alerts(spec, _SILENCE)])
+            _group("toolfault-silence", stretch, [*alerts(spec, _SILENCE)])
         ),
     }
+
+
+def _short(spec: Spec) -> list[Rule]:
+    return [
+        *short_window(spec, TOOLS, spec.windows.short, signals.INTERNAL),
+        recent(spec, TOOLS, signals.INTERNAL),
+    ]
+
+
+def _longer(spec: Spec) -> list[Rule]:
+    medium, long = spec.windows.medium, spec.windows.long
+    exhausted, denied = signals.BUDGET_EXHAUSTED, signals.PERMISSION_DENIED
+    lasting = (signals.INTERNAL, denied, signals.REFUSED, signals.INVALID_ARGUMENT)
+    return [
+        *buckets(spec, TOOLS),
+        *long_window(TOOLS, medium, (exhausted, denied)),
+        *surprises(spec, TOOLS, medium, (exhausted,)),
+        *long_window(TOOLS, long, lasting),
+        *surprises(spec, TOOLS, long, lasting),
+    ]
+
+
+def _of_models(spec: Spec) -> list[Rule]:
+    return [
+        *short_window(spec, MODELS, spec.windows.short, signals.MODEL_ERROR),
+        *short_window(spec, MODELS, spec.windows.medium, signals.RETRIES_EXHAUSTED),
+    ]
 
 
 def _file(*groups: dict[str, Any]) -> dict[str, Any]:
@@ -97,11 +118,10 @@ def by_key(spec: Spec) -> dict[str, Alert]:
 
 
 def alerts(spec: Spec, keys: tuple[str, ...]) -> Iterator[Rule]:
-    """The alert rules of these fields that are not switched off."""
+    """The alert rules of these fields that are not switched off everywhere."""
     for key in keys:
-        alert = by_key(spec)[key]
-        if alert.enabled:
-            yield _alert(spec, key, alert)
+        if fires_somewhere(spec, key):
+            yield _alert(spec, key, by_key(spec)[key])
 
 
 def _alert(spec: Spec, key: str, alert: Alert) -> Rule:

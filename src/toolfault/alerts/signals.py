@@ -6,7 +6,19 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from toolfault import conventions as names
-from toolfault.alerts.promql import MODEL, TOOL, inside, number, selector, summed, total
+from toolfault.alerts.promql import (
+    MODEL,
+    TOOL,
+    any_of,
+    inside,
+    number,
+    rise,
+    selector,
+    step,
+    summed,
+    total,
+)
+from toolfault.alerts.spec import seconds, shown
 from toolfault.taxonomy import Code, Outcome
 
 if TYPE_CHECKING:
@@ -25,7 +37,7 @@ RETRIES_EXHAUSTED = "RETRIES_EXHAUSTED"
 
 
 def _calls(code: Code, *outcomes: Outcome) -> str:
-    ways = f'outcome="{outcomes[0]}"' if len(outcomes) == 1 else f'outcome=~"{"|".join(outcomes)}"'
+    ways = any_of(names.LABEL_OUTCOME, outcomes)
     return selector(total(names.TOOL_CALLS), f'{ways},code="{code}"')
 
 
@@ -84,70 +96,103 @@ MODELS = Family(
 )
 
 
-def windows(spec: Spec, family: Family, window: str, signals: tuple[str, ...]) -> list[Rule]:
-    """Counts of a window, and how surprising they are. Nothing is recorded of what did not happen."""
-    bad, calls, match = family.bad, family.calls, family.match
-    counted = [
-        {
-            "record": f"{bad}:increase{window}",
-            "expr": f"{summed(spec, family.labels, family.signals[signal], window)} > 0",
-            "labels": {SIGNAL: signal},
-        }
-        for signal in signals
-    ]
-    mine = f"{bad}:increase{window}"
+def short_window(spec: Spec, family: Family, window: str, signal: str) -> list[Rule]:
+    """Counts of a window as scraped. Nothing is recorded of subjects to which nothing bad happened."""
+    bad, calls = f"{family.bad}:increase{window}", f"{family.calls}:increase{window}"
     return [
         {
-            "record": f"{calls}:increase{window}",
-            "expr": summed(spec, family.labels, family.calls_metric, window),
+            "record": bad,
+            "expr": f"{summed(spec, family.labels, rise(family.signals[signal], window))} > 0",
+            "labels": {SIGNAL: signal},
         },
-        *counted,
         {
-            "record": f"{bad}:ratio{window}",
-            "expr": f"{mine} / {match} ({calls}:increase{window} > 0)",
-        },
-        {"record": f"{bad}:expected{window}", "expr": _expected(spec, family, window)},
-        {
-            "record": f"{bad}:surprise{window}",
+            "record": calls,
             "expr": (
-                f"{mine} * ln({mine} / {bad}:expected{window})\n"
-                f"- ({mine} - {bad}:expected{window})\n"
-                f"and {mine} > {bad}:expected{window}"
+                f"{summed(spec, family.labels, rise(family.calls_metric, window))}\n"
+                f"and on ({', '.join(family.labels)}) {bad}"
+            ),
+        },
+        _ratio(family, window),
+        *surprises(spec, family, window, (signal,)),
+    ]
+
+
+def long_window(family: Family, window: str, signals: tuple[str, ...]) -> list[Rule]:
+    """The same of a longer window, of which the counts of its stretches are read, not every scrape."""
+    bad = selector(f"{family.bad}:bucket", any_of(SIGNAL, signals))
+    return [
+        {
+            "record": f"{family.calls}:increase{window}",
+            "expr": f"sum_over_time({family.calls}:bucket[{reach(window)}])",
+        },
+        {
+            "record": f"{family.bad}:increase{window}",
+            "expr": f"sum_over_time({bad}[{reach(window)}])",
+        },
+        _ratio(family, window),
+    ]
+
+
+def reach(window: str) -> str:
+    """A window without the stretch that ends where it begins."""
+    return shown(seconds(window) - 1)
+
+
+def _ratio(family: Family, window: str) -> Rule:
+    calls = f"{family.calls}:increase{window}"
+    return {
+        "record": f"{family.bad}:ratio{window}",
+        "expr": f"{family.bad}:increase{window} / {family.match} ({calls} > 0)",
+    }
+
+
+def surprises(spec: Spec, family: Family, window: str, signals: tuple[str, ...]) -> list[Rule]:
+    """How surprising the counts of a window are."""
+    these = any_of(SIGNAL, signals)
+    mine = selector(f"{family.bad}:increase{window}", these)
+    expected = f"{family.bad}:expected{window}"
+    # the highest in the last hour: no alert on the tail of a nightly job
+    usual = f"max_over_time({selector(f'{family.usual}:ratio', these)}[{spec.baseline.bridge}])"
+    return [
+        {
+            "record": expected,
+            "expr": (
+                f"(\n  {usual}\n  or\n  0 * {mine} + {number(spec.baseline.prior_ratio)}\n)\n"
+                f"* {family.match} ({family.calls}:increase{window} and on ({', '.join(family.labels)}) {mine})\n"
+                f"and {mine}"
+            ),
+        },
+        {
+            "record": f"{family.bad}:surprise{window}",
+            "expr": (
+                f"{mine} * ln({mine} / {expected})\n- ({mine} - {expected})\nand {mine} > {expected}"
             ),
         },
     ]
 
 
-def _expected(spec: Spec, family: Family, window: str) -> str:
-    """The usual count.
-
-    Longer windows take the highest usual ratio in them: no alert on the tail of a nightly job.
-    """
-    look = spec.baseline.bridge if window == spec.windows.short else spec.windows.long
-    counted = f"{family.bad}:increase{window}"
-    usual = (
-        f"max_over_time({family.usual}:ratio[{look}])\n"
-        f"or\n0 * {counted} + {number(spec.baseline.prior_ratio)}"
-    )
-    return f"(\n{inside(usual)}\n)\n* {family.match} {family.calls}:increase{window}\nand {counted}"
+def recent(spec: Spec, family: Family, signal: str) -> Rule:
+    """The count of the last stretch; a series that is not a stretch old yet is left to the next."""
+    series, stretch = family.signals[signal], spec.windows.stretch
+    return {
+        "record": f"{family.bad}:recent",
+        "expr": summed(spec, family.labels, f"{series} - {series} offset {stretch} > 0"),
+        "labels": {SIGNAL: signal},
+    }
 
 
-def baseline(spec: Spec, family: Family) -> list[Rule]:
-    """The usual ratio: the higher of the median day and the median of this hour of the day."""
-    return [*_buckets(spec, family), *_sums(spec, family), *_medians(spec, family)]
+def buckets(spec: Spec, family: Family) -> list[Rule]:
+    """Counts of stretches that do not overlap, so that their sum is a count."""
 
+    def counted(series: str) -> str:
+        return summed(spec, family.labels, step(spec, series, spec.baseline.bucket))
 
-def _buckets(spec: Spec, family: Family) -> list[Rule]:
-    """Counts of windows that do not overlap, so that their sum is a count."""
-    bucket = spec.baseline.bucket
-    calls = f"{family.calls}:bucket"
     return [
-        {"record": calls, "expr": summed(spec, family.labels, family.calls_metric, bucket)},
+        {"record": f"{family.calls}:bucket", "expr": counted(family.calls_metric)},
         *(
             {
                 "record": f"{family.bad}:bucket",
-                # a tool that never failed has a usual ratio, too
-                "expr": f"{summed(spec, family.labels, series, bucket)}\nor\n0 * {calls}",
+                "expr": counted(series),
                 "labels": {SIGNAL: signal},
             }
             for signal, series in family.signals.items()
@@ -155,30 +200,15 @@ def _buckets(spec: Spec, family: Family) -> list[Rule]:
     ]
 
 
-def _sums(spec: Spec, family: Family) -> list[Rule]:
-    prior, weight = spec.baseline.prior_ratio, spec.baseline.prior_calls
-    return [
-        {
-            "record": f"{family.usual}:day",
-            "expr": (
-                f"(sum_over_time({family.bad}:bucket[1d]) + {number(prior * weight)})\n"
-                f"/ {family.match}\n"
-                f"(sum_over_time({family.calls}:bucket[1d]) + {number(weight)})"
-            ),
-        },
-        {"record": f"{family.bad}:hour", "expr": f"sum_over_time({family.bad}:bucket[1h])"},
-        {"record": f"{family.calls}:hour", "expr": f"sum_over_time({family.calls}:bucket[1h])"},
-    ]
-
-
-def _medians(spec: Spec, family: Family) -> list[Rule]:
+def baseline(spec: Spec, family: Family) -> list[Rule]:
+    """The usual ratio: the higher of the median day and the median of the coming hour of the day."""
     usual = family.usual
-    days = {
-        day: f"{usual}:day offset {f'{24 * (day - 1)}h' if day > 1 else ''}{spec.baseline.lag}"
-        for day in range(1, spec.baseline.days + 1)
-    }
     return [
-        {"record": f"{usual}:ratio_of_day", "expr": _median(days)},
+        {"record": f"{family.calls}:day", "expr": f"sum_over_time({family.calls}:bucket[1d])"},
+        {"record": f"{family.bad}:day", "expr": f"sum_over_time({family.bad}:bucket[1d])"},
+        *(_day(spec, family, signal) for signal in family.signals),
+        {"record": f"{usual}:ratio_of_day", "expr": _ratio_of_day(spec, family)},
+        {"record": f"{usual}:hour", "expr": _hour(spec, family)},
         {"record": f"{usual}:ratio_of_hour", "expr": _ratio_of_hour(spec, family)},
         {
             "record": f"{usual}:ratio",
@@ -190,28 +220,63 @@ def _medians(spec: Spec, family: Family) -> list[Rule]:
     ]
 
 
-def _ratio_of_hour(spec: Spec, family: Family) -> str:
-    """The median of the hour around this time of the day, once there are enough days of it."""
-    weight = number(spec.baseline.season_calls)
-    offsets = {day: f"{24 * day - 1}h30m" for day in range(1, spec.baseline.days + 1)}
-    ratios = {
-        day: (
-            f"(\n  ({family.bad}:hour offset {offset} + {weight} * {family.usual}:ratio_of_day)\n"
-            f"  / {family.match}\n  ({family.calls}:hour offset {offset} + {weight})\n)"
-        )
-        for day, offset in offsets.items()
+def _day(spec: Spec, family: Family, signal: str) -> Rule:
+    prior, weight = spec.baseline.prior_ratio, spec.baseline.prior_calls
+    bad = selector(f"{family.bad}:day", **{SIGNAL: signal})
+    # a subject that never failed has a usual ratio, too
+    return {
+        "record": f"{family.usual}:day",
+        "expr": (
+            f"((sum without ({SIGNAL}) ({bad}) or 0 * {family.calls}:day) + {number(prior * weight)})\n"
+            f"/ ({family.calls}:day + {number(weight)})"
+        ),
+        "labels": {SIGNAL: signal},
     }
-    known = _side_by_side(
-        {day: f"{family.calls}:hour offset {offset}" for day, offset in offsets.items()}
+
+
+def _ratio_of_day(spec: Spec, family: Family) -> str:
+    """The median of what was learned by the ends of the last days; before the first, what is known."""
+    days, known = spec.baseline.days, f"{family.usual}:day"
+    return (
+        f"quantile_over_time(0.5, {_last(spec, known)}[{days}d:1d])\n"
+        f"or\n{_last(spec, known, spec.baseline.learned)}"
+    )
+
+
+def _hour(spec: Spec, family: Family) -> str:
+    """The ratio of the last hour, drawn towards that of the day where there were few calls.
+
+    Left out is what has not been bad for a day: no hour of it is above its day.
+    """
+    weight, day, hour = (
+        number(spec.baseline.season_calls),
+        f"{family.usual}:ratio_of_day",
+        reach("1h"),
     )
     return (
-        f"{_median(ratios)}\nand on ({', '.join(family.labels)})\n"
-        f"count without (day) (\n{inside(known)}\n) >= {number(spec.baseline.season_days)}"
+        f"(\n  (sum_over_time({family.bad}:bucket[{hour}]) or 0 * {family.bad}:day)\n  + {weight} * {day}\n)\n"
+        f"/ {family.match}\n(sum_over_time({family.calls}:bucket[{hour}]) + {weight})"
     )
 
 
-def _median(vectors: dict[int, str]) -> str:
-    return f"quantile without (day) (0.5,\n{inside(_side_by_side(vectors))}\n)"
+def _ratio_of_hour(spec: Spec, family: Family) -> str:
+    """The median of the coming hour on the days before, once there are enough of them."""
+    hours = _side_by_side(
+        {
+            day: _last(spec, f"{family.usual}:hour", f"{24 * day - 1}h")
+            for day in range(1, spec.baseline.days + 1)
+        }
+    )
+    return (
+        f"quantile without (day) (0.5,\n{inside(hours)}\n)\nand\n"
+        f"count without (day) (\n{inside(hours)}\n) >= {number(spec.baseline.season_days)}"
+    )
+
+
+def _last(spec: Spec, series: str, offset: str = "") -> str:
+    """The last value that was learned by then."""
+    look = f"{series}[{shown(seconds(spec.baseline.learned) + 60)}]"
+    return f"last_over_time({look} offset {offset})" if offset else f"last_over_time({look})"
 
 
 def _side_by_side(vectors: dict[int, str]) -> str:

@@ -6,21 +6,23 @@ The numbers were chosen by measurement; `docs/alerting.md` shows what they find 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field, fields
-from typing import Annotated, ClassVar, Literal
+from dataclasses import dataclass, field
+from typing import Annotated, ClassVar
 
-from pydantic import ConfigDict, Field
+from pydantic import Field
 
-#: critical wakes somebody, warning is read the same hour, ticket the same week, none proves life.
-Severity = Literal["critical", "warning", "ticket", "none"]
-Duration = Annotated[str, Field(pattern=r"^(?:[0-9]+(?:ms|[smhdw]))+$")]
+from toolfault.alerts.overrides import (
+    CLOSED,
+    Duration,
+    Name,
+    Place,
+    Positive,
+    Severity,
+    Share,
+    Whole,
+)
+
 Address = Annotated[str, Field(pattern=r"^https?://[^\s]+$")]
-Name = Annotated[str, Field(min_length=1, max_length=200)]
-Positive = Annotated[float, Field(gt=0)]
-Share = Annotated[float, Field(gt=0, le=1)]
-Whole = Annotated[int, Field(ge=1)]
-
-_CLOSED = ConfigDict(extra="forbid")
 _SECONDS = {"ms": 0.001, "s": 1, "m": 60, "h": 3600, "d": 86400, "w": 604800}
 
 
@@ -34,7 +36,7 @@ def seconds(duration: str) -> float:
 class Alert:
     """What every alert has."""
 
-    __pydantic_config__: ClassVar = _CLOSED
+    __pydantic_config__: ClassVar = CLOSED
 
     severity: Severity
     wait: Duration = "0s"  # the condition holds this long before it fires
@@ -53,6 +55,14 @@ class Above(Alert):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Spike(Above):
+    """Above the usual, and no single conversation's doing: it goes on, or is more than two could do."""
+
+    apart: Whole = 2  # in each of the last two `Windows.stretch`
+    burst: Whole = 30  # or in the short window: 2 x 12 calls of a run, rounded up
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Sustained(Above):
     """Above the usual in several separate stretches: not one user's burst."""
 
@@ -66,7 +76,7 @@ class Rejected(Alert):
     share: Share = 0.5  # of the calls
     calls: Whole = 5  # in the medium window ...
     buckets: Whole = 3  # ... spread over this many stretches of five minutes
-    burst: Whole = 30  # or in the short window: 2 x 12 calls of a run, rounded up
+    burst: Whole = 30  # or in one of them: 2 x 12 calls of a run, rounded up
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -94,41 +104,39 @@ class AtLeast(Alert):
 class Windows:
     """How far the rules look back."""
 
-    __pydantic_config__: ClassVar = _CLOSED
+    __pydantic_config__: ClassVar = CLOSED
 
     short: Duration = "5m"
+    stretch: Duration = "2m"  # longer than one user's retries take
     medium: Duration = "15m"
     long: Duration = "1h"
     sustained: Duration = "30m"  # in whose stretches of five minutes something keeps happening
-    evaluation: Duration = "30s"  # of the short and medium windows
-    evaluation_long: Duration = "1m"  # of the long window
-    born: Duration = "2m"  # a series absent from a scrape in this stretch was not there yet
+    near: Duration = "2m"  # a scrape no older than this shows how things are
+    evaluation: Duration = "1m"  # of the short window; all longer ones every `Baseline.bucket`
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Baseline:
     """How the usual ratio of a signal is learned."""
 
-    __pydantic_config__: ClassVar = _CLOSED
+    __pydantic_config__: ClassVar = CLOSED
 
     days: Annotated[int, Field(ge=1, le=14)] = 7  # of whose ratios the median is taken
-    lag: Annotated[str, Field(pattern=r"^[0-9]+[sm]$")] = (
-        "10m"  # the last minutes are not yet usual
-    )
+    learned: Annotated[str, Field(pattern=r"^[0-9]+[sm]$")] = "30m"  # anew; until then not usual
     prior_ratio: Share = 0.1  # assumed of what has no history ...
     prior_calls: Positive = 20.0  # ... and worth this many calls
     season_calls: Positive = 50.0  # the day's ratio is worth this many calls of one hour
     season_days: Whole = 3  # before the hour of the day counts
     cap: Share = 0.1  # chronic breakage never becomes usual
-    bridge: Duration = "11m"  # over one missed evaluation
-    bucket: Duration = "5m"
+    bridge: Duration = "61m"  # over one missed evaluation; the highest in it is used
+    bucket: Duration = "5m"  # the stretch that longer windows are sums of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Jobs:
     """Prometheus' names of the scrape jobs, and what differs between replicas."""
 
-    __pydantic_config__: ClassVar = _CLOSED
+    __pydantic_config__: ClassVar = CLOSED
 
     service: Name = "toolfault"  # /metrics of every replica
     tools: Name = "toolfault-tools"  # /metrics/tools, the same from every replica
@@ -139,18 +147,22 @@ class Jobs:
 class Links:
     """Where people are led."""
 
-    __pydantic_config__: ClassVar = _CLOSED
+    __pydantic_config__: ClassVar = CLOSED
 
     toolfault: Address = "http://localhost:8700"
     grafana: Address = "http://localhost:3000"
-    runbooks: Address = "https://toolfault.example/runbooks.md"
+    runbooks: Address | None = None  # None: the service's own page
+
+    def runbook(self, name: str) -> str:
+        """Where the section of an alert stands."""
+        return f"{self.runbooks or f'{self.toolfault}/runbooks'}#{name.lower()}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Receivers:
     """Who is told. Secrets stay in files that Alertmanager reads."""
 
-    __pydantic_config__: ClassVar = _CLOSED
+    __pydantic_config__: ClassVar = CLOSED
 
     pager_key_file: Name = "secrets/pagerduty_routing_key"
     chat_url_file: Name = "secrets/slack_url"
@@ -164,7 +176,7 @@ class Receivers:
 class Stack:
     """Where Prometheus and Alertmanager find the rest; as shipped, in `docker-compose.yml`."""
 
-    __pydantic_config__: ClassVar = _CLOSED
+    __pydantic_config__: ClassVar = CLOSED
 
     replicas: Annotated[tuple[Address, ...], Field(min_length=1)] = ("http://toolfault:8700",)
     collectors: tuple[Address, ...] = ("http://otel-collector:8888",)
@@ -177,7 +189,7 @@ class Stack:
 class Waits:
     """How notifications are put together."""
 
-    __pydantic_config__: ClassVar = _CLOSED
+    __pydantic_config__: ClassVar = CLOSED
 
     group: Duration = "30s"  # lets the alert for many tools come first and mute the others
     group_again: Duration = "5m"
@@ -188,77 +200,30 @@ class Waits:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Change:
-    """What is different about an alert in one place; only what is given."""
-
-    __pydantic_config__: ClassVar = _CLOSED
-
-    enabled: bool | None = None
-    severity: Severity | None = None
-    owner: str | None = None
-    nats: Positive | None = None
-    factor: Positive | None = None
-    floor: Share | None = None
-    share: Share | None = None
-    calls: Whole | None = None
-    buckets: Whole | None = None
-    burst: Whole | None = None
-    tools: Whole | None = None
-    more_than: Annotated[float, Field(ge=0)] | None = None
-    least: Positive | None = None
-
-    def given(self) -> dict[str, float | str | bool]:
-        """The fields that were given."""
-        values = {one.name: getattr(self, one.name) for one in fields(self)}
-        return {name: value for name, value in values.items() if value is not None}
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Place:
-    """A service, an environment, a tool or a combination of them, where alerts differ."""
-
-    __pydantic_config__: ClassVar = _CLOSED
-
-    service: Name | None = None
-    environment: Name | None = None
-    tool: Name | None = None
-    alerts: dict[str, Change] = field(default_factory=dict)
-
-    def where(self) -> dict[str, str]:
-        """The labels that name the place."""
-        named = {
-            "service": self.service,
-            "environment": self.environment,
-            "tool": self.tool,
-        }
-        return {label: value for label, value in named.items() if value is not None}
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Alerts:
     """Every alert. `internal_error_spike` is `ToolfaultInternalErrorSpike`, and so on."""
 
-    __pydantic_config__: ClassVar = _CLOSED
+    __pydantic_config__: ClassVar = CLOSED
 
-    internal_error_spike: Above = Above(
+    internal_error_spike: Spike = Spike(
         severity="critical", wait="1m", keep="10m", nats=14.0, factor=3.0, floor=0.002
     )
     many_tools_failing: Several = Several(severity="critical", wait="1m", keep="10m")
-    credential_rejected: Rejected = Rejected(severity="critical", wait="1m", keep="15m")
+    credential_rejected: Rejected = Rejected(severity="critical", keep="15m")
     budget_exhaustion_rising: Above = Above(
-        severity="warning", wait="2m", keep="10m", nats=14.0, factor=3.0, floor=0.001
+        severity="warning", keep="10m", nats=14.0, factor=3.0, floor=0.001
     )
     internal_errors_elevated: Above = Above(
-        severity="warning", wait="2m", keep="10m", nats=12.0, factor=2.0, floor=0.001
+        severity="warning", keep="10m", nats=12.0, factor=2.0, floor=0.001
     )
     permission_denied: Sustained = Sustained(
-        severity="warning", wait="2m", keep="15m", nats=12.0, factor=2.0, floor=0.01
+        severity="warning", keep="15m", nats=12.0, factor=2.0, floor=0.01
     )
     policy_refusals_elevated: Sustained = Sustained(
-        severity="ticket", wait="5m", keep="30m", nats=12.0, factor=2.0, floor=0.01
+        severity="ticket", keep="30m", nats=12.0, factor=2.0, floor=0.01
     )
     invalid_arguments_elevated: Sustained = Sustained(
-        severity="ticket", wait="5m", keep="30m", nats=12.0, factor=2.0, floor=0.01
+        severity="ticket", keep="30m", nats=12.0, factor=2.0, floor=0.01
     )
     model_error_spike: Above = Above(
         severity="critical", wait="1m", keep="10m", nats=14.0, factor=3.0, floor=0.01
@@ -288,7 +253,7 @@ class Alerts:
 class Spec:
     """Everything that the rules, routes and runbooks are written from."""
 
-    __pydantic_config__: ClassVar = _CLOSED
+    __pydantic_config__: ClassVar = CLOSED
 
     windows: Windows = Windows()
     baseline: Baseline = Baseline()
@@ -299,6 +264,14 @@ class Spec:
     stack: Stack = Stack()
     alerts: Alerts = Alerts()
     places: tuple[Place, ...] = ()
+
+
+def shown(length: float) -> str:
+    """Seconds as a Prometheus duration."""
+    minutes, rest = divmod(round(1000 * length), 60_000)
+    whole, thousandths = divmod(rest, 1000)
+    parts = ((minutes, "m"), (whole, "s"), (thousandths, "ms"))
+    return "".join(f"{amount}{unit}" for amount, unit in parts if amount)
 
 
 def alert_name(key: str) -> str:

@@ -68,6 +68,7 @@ def fill(text: str, spec: Spec, alert: Alert, words: Words) -> str:
 def _of_spec(spec: Spec) -> dict[str, str]:
     return {
         "short": spoken(spec.windows.short),
+        "stretch": spoken(spec.windows.stretch),
         "medium": spoken(spec.windows.medium),
         "long": spoken(spec.windows.long),
         "tools_job": spec.jobs.tools,

@@ -18,7 +18,9 @@ WORDS: dict[str, Words] = {
         ),
         meaning=(
             "Calls of one tool end in errors that nobody mapped, at least <factor> times as often as "
-            "this tool does at this hour. Users are being told that the tool failed."
+            "this tool does at this hour, and it is no single conversation's doing: at least <apart> in "
+            "each of the last two stretches of <stretch>, or <burst> within <short>. Users are being told "
+            "that the tool failed."
         ),
         checks=(
             OPEN_LIST,

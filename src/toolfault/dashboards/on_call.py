@@ -9,7 +9,7 @@ from toolfault.alerts import signals
 from toolfault.alerts.conditions import CONDITIONS
 from toolfault.alerts.places import expression
 from toolfault.alerts.promql import TOOL
-from toolfault.alerts.spec import Above, alert_name
+from toolfault.alerts.spec import Above, alert_name, seconds
 from toolfault.dashboards import queries as q
 from toolfault.dashboards import statements
 from toolfault.dashboards.looks import (
@@ -151,13 +151,17 @@ def _drawn(spec: Spec, drawn: _Drawn) -> tuple[Panel | Section, ...]:
         kind="timeline", title=f"{name}: condition met", unit="percentunit", width=24, height=4,
         limits={0: BAD},
         says="The very expression of the alert, for the chosen tools: a bar wherever it has a result. The alert "
-        f"fires when a bar is longer than {getattr(spec.alerts, drawn.key).wait}.",
+        f"fires {_when(getattr(spec.alerts, drawn.key).wait)}.",
         queries=(Prom(expr=q.narrowed(spec, expression(spec, drawn.key)), legend=_LEGEND),),
         links=(point_to_errors(spec, *TOOL),),
         nothing="No tool meets the condition",
         empty="Alerts are rare.",
     )  # fmt: skip
     return (Section(f"{drawn.says} (last {window})"), met, *_parts(spec, drawn, window))
+
+
+def _when(wait: str) -> str:
+    return f"when a bar is longer than {wait}" if seconds(wait) else "where a bar begins"
 
 
 def _window(spec: Spec, key: str) -> str:

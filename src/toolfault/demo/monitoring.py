@@ -18,7 +18,7 @@ import yaml
 
 from toolfault.alerts.build import build
 from toolfault.alerts.routing import alertmanager
-from toolfault.alerts.spec import Above, Alerts, Baseline, Spec, Stack, Waits, Windows
+from toolfault.alerts.spec import Alerts, Baseline, Spec, Spike, Stack, Waits, Windows
 from toolfault.settings import StartError
 from toolfault.store.watching import ends_with_us
 
@@ -35,14 +35,19 @@ _ALERTMANAGER = ("alertmanager", "prometheus-alertmanager")  # Debian's name is 
 #: The shipped rules with windows of seconds: what takes minutes is seen within a demo.
 FAST = Spec(
     windows=Windows(
-        short="15s", medium="30s", long="60s", evaluation="1s", evaluation_long="5s", born="5s"
+        short="15s",
+        stretch="4s",
+        medium="30s",
+        long="60s",
+        near="5s",
+        evaluation="1s",
     ),
-    baseline=Baseline(bucket="10s", lag="10s"),
+    baseline=Baseline(bucket="5s", learned="10s"),
     waits=Waits(group="2s", group_again="5s", cards="2s"),
     alerts=Alerts(
         # without history one failure of one call is S = 1.4
-        internal_error_spike=Above(
-            severity="critical", keep="5s", nats=1.2, factor=3.0, floor=0.002
+        internal_error_spike=Spike(
+            severity="critical", keep="5s", nats=1.2, factor=3.0, floor=0.002, burst=1
         ),
     ),
 )

@@ -15,8 +15,18 @@ from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 from starlette.exceptions import HTTPException
 from starlette.staticfiles import StaticFiles
 
+from toolfault.alerts.spec import Spec
 from toolfault.store.queries.base import open_engine
-from toolfault.web import api, api_lists, letters, pages, pages_letters, pages_lists, pages_session
+from toolfault.web import (
+    api,
+    api_lists,
+    letters,
+    pages,
+    pages_letters,
+    pages_lists,
+    pages_runbooks,
+    pages_session,
+)
 from toolfault.web.access import Doorkeeper
 from toolfault.web.context import Context
 from toolfault.web.guard import Guard
@@ -50,6 +60,7 @@ def make_app(
     is_open: bool = True,
     links: Links | None = None,
     retention_days: int = RETENTION_DAYS,
+    alerts: Spec | None = None,
 ) -> ASGIApp:
     """The application, ready for a server.
 
@@ -61,6 +72,7 @@ def make_app(
         is_open: grant every role to everybody; only for a loopback address.
         links: templates of links to traces and logs.
         retention_days: how many days the details of calls are kept.
+        alerts: whose runbooks are shown; the shipped ones by default.
     """
     engine = open_engine(url_or_engine) if isinstance(url_or_engine, str) else url_or_engine
     app = FastAPI(
@@ -80,6 +92,7 @@ def make_app(
         base_url=base_url.rstrip("/") if base_url else None,
         links=links or Links(),
         retention_days=retention_days,
+        alerts=alerts or Spec(),
     )
     _add_routes(app, is_open=is_open)
     _add_handlers(app)
@@ -107,6 +120,7 @@ def _add_routes(app: FastAPI, *, is_open: bool) -> None:
     app.include_router(pages.router)
     app.include_router(pages_lists.router)
     app.include_router(pages_letters.router)
+    app.include_router(pages_runbooks.router)
     app.include_router(pages_session.router)
     app.mount("/static", StaticFiles(directory=_STATIC), name="static")
 

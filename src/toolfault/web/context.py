@@ -17,6 +17,7 @@ from toolfault.web.lookup import Links, Viewer, lookup
 if TYPE_CHECKING:
     from sqlalchemy import Engine
 
+    from toolfault.alerts.spec import Spec
     from toolfault.metrics import Collects
     from toolfault.web.models import Answer
 
@@ -32,6 +33,7 @@ class Context:
     base_url: str | None
     links: Links
     retention_days: int
+    alerts: Spec
 
     def now(self) -> datetime:
         """The present moment."""

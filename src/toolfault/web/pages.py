@@ -17,7 +17,6 @@ from toolfault.store.queries.base import together
 from toolfault.store.tokens import Role
 from toolfault.web import api_lists, incidents, levels, listing, render
 from toolfault.web.context import Context, Ctx
-from toolfault.web.lookup import RETENTION_DAYS
 
 if TYPE_CHECKING:
     from toolfault.web.access import Principal
@@ -65,10 +64,12 @@ def answer_page(
     return HTMLResponse(render.page(template, {**frame, **values}), status)
 
 
-def problem_page(request: Request, problem: ProblemError) -> HTMLResponse:
-    """A refusal for people; it asks the store nothing, for the store may be the reason."""
+def storeless_page(
+    request: Request, template: str, status: int = 200, **values: Any
+) -> HTMLResponse:
+    """A page that asks the store nothing: it opens while the store is away."""
     ctx: Context = request.app.state.context
-    values = {
+    frame = {
         "assets": _ASSETS,
         "current": "",
         "principal": None,
@@ -76,12 +77,17 @@ def problem_page(request: Request, problem: ProblemError) -> HTMLResponse:
         "now": ctx.now(),
         "firing": 0,
         "newest": None,
-        "retention_days": RETENTION_DAYS,
-        "problem": problem,
-        "next": request.url.path if request.method == "GET" else "/",
+        "retention_days": ctx.retention_days,
     }
-    page = render.page("problem.html", values)
-    return HTMLResponse(page, problem.status, headers=dict(problem.headers))
+    return HTMLResponse(render.page(template, {**frame, **values}), status)
+
+
+def problem_page(request: Request, problem: ProblemError) -> HTMLResponse:
+    """A refusal for people; the store may be the reason for it."""
+    back = request.url.path if request.method == "GET" else "/"
+    page = storeless_page(request, "problem.html", problem.status, problem=problem, next=back)
+    page.headers.update(problem.headers)
+    return page
 
 
 @router.get("/look")
