@@ -180,9 +180,18 @@ class Stack:
 
     def _command(self, name, arguments=()):
         service = self.services[name]
-        entrypoint = service.get("entrypoint") or _entrypoint(service)
+        entrypoint = service.get("entrypoint") or self._entrypoint(service)
         command = [*entrypoint, *(arguments or service.get("command") or ())]
         return self._found([self._native(name, part) for part in command], name)
+
+    def _entrypoint(self, service):
+        """Of an image of ours, from its Dockerfile; else the program is named like the image."""
+        for other in self.services.values():
+            if "build" in other and other["image"] == service["image"]:
+                text = (Path(other["build"]["context"]) / "Dockerfile").read_text()
+                return json.loads(_ENTRYPOINT.findall(text)[-1])
+        name = _image(service).rpartition("/")[2]
+        return [next(p for p in (f"prometheus-{name}", name) if shutil.which(p))]
 
     def _found(self, command, name):
         """With the program's path: a child's PATH does not find the child."""
@@ -251,15 +260,6 @@ class Stack:
 
 def _image(service):
     return service["image"].rpartition(":")[0]
-
-
-def _entrypoint(service):
-    """Of an image of ours, from its Dockerfile; else the program is named like the image."""
-    if "build" in service:
-        text = (Path(service["build"]["context"]) / "Dockerfile").read_text()
-        return json.loads(_ENTRYPOINT.findall(text)[-1])
-    name = _image(service).rpartition("/")[2]
-    return [next(p for p in (f"prometheus-{name}", name) if shutil.which(p))]
 
 
 def _is_once(services, name):

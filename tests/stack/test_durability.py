@@ -1,7 +1,6 @@
 """Agents -> Collector -> toolfault -> PostgreSQL, each of the three taken away under load."""
 
 import os
-import sys
 import time
 from contextlib import closing
 
@@ -31,7 +30,6 @@ def test_nothing_acknowledged_is_lost_or_stored_twice_whatever_is_killed(databas
         # The load has ended; what is in the Collector's queue follows.
         until(lambda: _stored(database) == len(ledger.acknowledged), within=60 + 2 * AWAY)
 
-    sys.stdout.write(f"acknowledged and stored once: {len(ledger.acknowledged)} calls\n")
     assert len(ledger.acknowledged) > 0
     check_complete(database, ledger)
 

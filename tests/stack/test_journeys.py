@@ -241,6 +241,13 @@ def test_the_role_for_grafana_reads_calls_and_no_tokens(stack):
             conn.execute("SELECT * FROM api_token")
 
 
+def test_starting_everything_once_more_changes_no_token(stack):
+    before = stack.run("toolfault", "token", "list", "--json")
+    for name in ("migrate", "ingest-token", "scrape-token"):
+        stack.run(name)
+    assert stack.run("toolfault", "token", "list", "--json") == before
+
+
 def test_tokens_are_replaced_while_everything_runs(stack, pages):
     old = {
         t["id"]: t["name"] for t in json.loads(stack.run("toolfault", "token", "list", "--json"))
