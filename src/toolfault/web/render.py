@@ -82,6 +82,7 @@ def _environment() -> Environment:
     templates = Environment(
         loader=PackageLoader("toolfault.web"),
         autoescape=True,
+        auto_reload=False,
         undefined=StrictUndefined,
         finalize=visible,
         trim_blocks=True,
