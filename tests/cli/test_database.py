@@ -77,6 +77,11 @@ def test_a_password_file_that_cannot_be_used_is_told_before_anything_is_done(
         assert conn.execute("SELECT to_regclass('tool_call')").fetchone() == (None,)
 
 
+def _unwrapped(told):
+    """What was printed, without the terminal's line breaks."""
+    return " ".join(told[1].split())
+
+
 def _secret_in(file, database_url):
     engine = open_engine(database_url)
     try:
@@ -89,9 +94,9 @@ def test_a_token_in_a_file_is_kept_until_it_is_to_be_replaced(toolfault, databas
     file = tmp_path / "ingest"
     create = ("token", "create", "collector", "--role", "ingest", "--secret-file", str(file))
     here = {"TOOLFAULT_DATABASE_URL": database_url}
-    assert " ".join(toolfault(*create, **here)[1].split()) == f"The token collector is in {file}."
+    assert _unwrapped(toolfault(*create, **here)) == f"The token collector is in {file}."
     first = file.read_text()
-    assert "has a token already" in toolfault(*create)[1]
+    assert _unwrapped(toolfault(*create)) == f"{file} has a token already; it is kept."
     assert file.read_text() == first
     code, out, _ = toolfault(*create, "--replace", "--json")
 
