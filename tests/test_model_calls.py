@@ -421,3 +421,23 @@ def test_what_a_providers_stream_offers_besides_is_still_there():
     assert stream.response.status_code == 200
     with pytest.raises(AttributeError):
         stream.nothing_of_the_kind  # noqa: B018
+
+
+def test_what_a_wrapped_generator_returns_reaches_who_reads_it(exported):
+    weather = [OVERLOADED, None]
+
+    @retrying("m")
+    def ask():
+        if (status := weather.pop(0)) is not None:
+            raise ProviderError(status)
+        yield "hello"
+        return {"tokens": 3}
+
+    def reader():
+        return (yield from ask())
+
+    reading = reader()
+    assert next(reading) == "hello"
+    with pytest.raises(StopIteration) as ended:
+        next(reading)
+    assert ended.value.value == {"tokens": 3}

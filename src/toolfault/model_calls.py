@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Generator, Iterator
 from typing import Any, TypeVar
 
 from toolfault.model_errors import is_transient
@@ -145,12 +145,12 @@ def _answered(step: ModelStep, attempt: Callable[[], Any], answer: Any) -> Any:
 
 def _generator(function: Any, chosen: Policy) -> Any:
     @functools.wraps(function)
-    def asked(*args: Any, **kwargs: Any) -> Iterator[Any]:
+    def asked(*args: Any, **kwargs: Any) -> Generator[Any, None, Any]:
         step = ModelStep(chosen)
         attempt = functools.partial(function, *args, **kwargs)
         step.began()
         with ModelStream(step, attempt, attempt()) as stream:
-            yield from stream
+            return (yield from stream)
 
     return asked
 

@@ -24,6 +24,7 @@ class _Stream:
         self._open_again = open_again
         self._source: Any = source  # None: it broke, and is opened again with the next attempt
         self._over = False
+        self._returned: Any = None  # by a generator
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_"):
@@ -49,8 +50,8 @@ class ModelStream(_Stream, Iterator[Any]):
                         self._step.began()
                         self._source = self._open_again()
                     item = next(self._source)
-            except StopIteration:
-                self._over = True
+            except StopIteration as end:
+                self._over, self._returned = True, end.value
                 self._step.ended(OK)
             except BaseException as error:  # noqa: BLE001 - raised again by `instead`
                 _close(self._source)
@@ -60,7 +61,7 @@ class ModelStream(_Stream, Iterator[Any]):
             else:
                 self._step.emitted = True
                 return item
-        raise StopIteration
+        raise StopIteration(self._returned)
 
     def close(self) -> None:
         """End it before its end; the provider's stream is closed too."""

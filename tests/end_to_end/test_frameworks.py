@@ -10,7 +10,7 @@ import psycopg
 import pytest
 from tests.end_to_end.harness import environment
 
-from toolfault.conventions import UNDECLARED
+from toolfault.conventions import MODEL_ATTEMPTS, MODEL_CALLS, UNDECLARED
 
 ROOT = Path(__file__).parents[2]
 AGENTS = {
@@ -40,6 +40,14 @@ TOTALS = {
     ("list_slots", "ok", "OK"): 1,
     (UNDECLARED, "not_found", "NOT_FOUND"): 1,
 }
+#: What has a model, and its name there. It is asked for each of the seven calls and a last word.
+MODELS = {
+    "adk": "stub",
+    "langchain": "Stub",
+    "openai_agents": "ScriptedModel",
+    "pydantic_ai": "function:stub:",
+    "strands": "Stub",
+}
 
 
 @pytest.mark.parametrize("framework", AGENTS)
@@ -56,5 +64,12 @@ def test_the_booking_script_ends_in_the_same_rows_and_totals(service, framework)
             "WHERE service = %s ORDER BY tool, outcome",
             [name],
         ).fetchall()
+        models = conn.execute(
+            "SELECT metric, label, sum(amount)::int FROM event_total "
+            "WHERE service = %s AND metric LIKE 'toolfault_model%%' AND amount > 0 GROUP BY 1, 2",
+            [name],
+        ).fetchall()
     assert rows == ROWS
     assert service.counted(name) == TOTALS
+    asked = (MODEL_ATTEMPTS, MODEL_CALLS) if framework in MODELS else ()
+    assert sorted(models) == [(metric, MODELS[framework], 8) for metric in asked]
