@@ -6,6 +6,8 @@ from alembic.script import ScriptDirectory
 from psycopg import errors
 
 from toolfault.store import schema
+from toolfault.store.errors import StoreError
+from toolfault.store.read_role import let_in
 
 READABLE = (
     "tool_call",
@@ -46,6 +48,28 @@ def test_it_cannot_log_in_until_somebody_lets_it(connection):
         "SELECT rolcanlogin, rolsuper, rolcreaterole, rolcreatedb FROM pg_roles WHERE rolname = %s"
     )
     assert connection.execute(rights, ["toolfault_read"]).fetchone() == (False, False, False, False)
+
+
+def test_its_password_is_not_told_to_the_server(connection, tmp_path):
+    password = "visibly-" + "fake-password"
+    with (tmp_path / "messages").open("wb") as messages:
+        connection.pgconn.trace(messages.fileno())
+        let_in(connection, password)
+        connection.pgconn.untrace()
+    connection.execute("ALTER ROLE toolfault_read NOLOGIN PASSWORD NULL")
+    connection.commit()
+
+    told = (tmp_path / "messages").read_text()
+    assert "ALTER ROLE" in told
+    assert "SCRAM-SHA-256$" in told
+    assert password not in told
+
+
+def test_who_may_not_let_it_in_is_told_what_to_do(connection):
+    connection.execute("CREATE ROLE powerless; SET ROLE powerless")
+    with pytest.raises(StoreError, match="Let somebody who may create roles run: ALTER ROLE"):
+        let_in(connection, "visibly-fake")
+    connection.rollback()
 
 
 def test_who_may_not_create_roles_still_gets_the_schema_and_is_told(postgres):
