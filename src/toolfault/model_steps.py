@@ -102,9 +102,9 @@ class ModelCall:
 
     def hand_over(self) -> None:
         """Leave it to who repeats it: it counts the attempts and tells of them, this one does not."""
-        self.over = True
-        if self.run is not None:
+        if self.run is not None and not self.over:
             self.run.model_attempts -= self.attempts
+        self.over = True
 
     def _about(self, error: Exception) -> Attributes:
         told = typed(error)

@@ -97,7 +97,7 @@ class ModelCalls:
     @never_raises
     def repeated(self, key: Any, times: int) -> None:
         """The framework tells, when it is over, how many attempts went before the last one."""
-        if (call := self._open.get(key)) is not None:
+        if (call := self._open.get(key)) is not None and not call.over:
             for _ in range(times):
                 call.began()
 
