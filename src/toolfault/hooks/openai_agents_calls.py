@@ -24,6 +24,7 @@ from agents.exceptions import (
 from agents.tool_context import ToolContext
 from agents.tracing import get_current_span, get_current_trace
 
+from toolfault.conventions import TOOL_TYPE
 from toolfault.envelope import Envelope
 from toolfault.error_map import ToolErrorMap
 from toolfault.errors import (
@@ -38,6 +39,7 @@ from toolfault.hooks.base import Observer, keep, never_raises
 from toolfault.hooks.openai_agents_told import (
     answered_last,
     arguments_rejected,
+    declared_as,
     error_told,
     id_of,
     names_of,
@@ -48,7 +50,6 @@ from toolfault.hooks.returned import in_text
 from toolfault.joined import JoinedCall
 from toolfault.run import Run
 from toolfault.taxonomy import Outcome
-from toolfault.telemetry.declared import Tool
 
 RULES = ToolErrorMap(
     {ToolOutputGuardrailTripwireTriggered: lambda tool, _: ToolResultError(tool)}
@@ -132,13 +133,15 @@ class ToolCalls:
     @never_raises
     def starts(self, context: Any, tool: Any) -> None:
         """The tool runs next."""
-        self.observer.declare([Tool(name=tool.name)])
+        self.observer.declare([told := declared_as(tool)])
         if not isinstance(context, ToolContext):
             return
         if self.of(context) is None:
             self.opens(context)
         if (seam := self.of(context)) is not None:
             seam.started = True
+            if seam.call.span.owned:
+                seam.call.span.span.set_attribute(TOOL_TYPE, told.type)
         acts = self.observer.act and isinstance(tool, FunctionTool)
         if acts and not isinstance(tool.on_invoke_tool, Repeating):
             tool.on_invoke_tool = Repeating(self, tool)

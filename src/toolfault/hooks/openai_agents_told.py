@@ -5,12 +5,20 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+from agents import FunctionTool
 from agents.exceptions import ModelBehaviorError
-from agents.tool import default_tool_error_function, default_tool_timeout_error_message
+from agents.tool import (
+    ToolOriginType,
+    default_tool_error_function,
+    default_tool_timeout_error_message,
+    get_function_tool_origin,
+)
 from agents.tracing import get_current_span, get_current_trace
 
 from toolfault.errors import ToolError, ToolTimedOutError
 from toolfault.hooks.returned import returned_error
+from toolfault.hooks.told import annotated
+from toolfault.telemetry.declared import Tool
 
 #: How the SDK tells of arguments that do not match; the type is that of every bad answer.
 INVALID_ARGUMENTS = "Invalid JSON input for tool "
@@ -30,6 +38,13 @@ def place_of(context: Any) -> str:
 def id_of(context: Any) -> str | None:
     """The model's id of the call that a context was made for."""
     return getattr(context, "tool_call_id", None)
+
+
+def declared_as(tool: Any) -> Tool:
+    """What is known of a tool: its name, and whether a server runs it."""
+    origin = get_function_tool_origin(tool) if isinstance(tool, FunctionTool) else None
+    remote = origin is not None and origin.type is ToolOriginType.MCP
+    return annotated(tool.name, None, remote=remote)
 
 
 def arguments_rejected(error: BaseException) -> bool:

@@ -16,7 +16,10 @@ from agents import (
     trace,
 )
 from agents.exceptions import MaxTurnsExceeded, ModelBehaviorError, ToolTimeoutError
+from agents.mcp import MCPServer
 from agents.testing import ScriptedModel, assistant_message, function_call
+from mcp.types import CallToolResult, TextContent
+from mcp.types import Tool as McpTool
 from opentelemetry import trace as otel
 from tests.hooks.openai_agents.stub import SECRET, TOOLS, answers, make_agent
 
@@ -186,6 +189,30 @@ async def test_the_record_names_the_frameworks_conversation_run_and_agent(export
     assert first[c.CONVERSATION_ID] == second[c.CONVERSATION_ID] == "chat-1"
     assert first[c.RUN_ID] == second[c.RUN_ID] == given.trace_id
     assert first[c.AGENT_NAME] == "desk"
+
+
+async def test_a_tool_that_a_server_runs_is_an_extension(exported):
+    class Server(MCPServer):
+        name = "calendar"
+
+        async def list_tools(self, *args):
+            schema = {"type": "object", "properties": {}}
+            return [McpTool(name="look", input_schema=schema)]
+
+        async def call_tool(self, *args, **kwargs):
+            return CallToolResult(content=[TextContent(type="text", text="fine")])
+
+        async def connect(self): ...
+
+        async def cleanup(self): ...
+
+        async def list_prompts(self): ...
+
+        async def get_prompt(self, *args): ...
+
+    await run(make_agent(("look", {}), ("ok", {"x": 1}), mcp_servers=[Server()]))
+    types = {span.attributes[c.TOOL_NAME]: span.attributes[c.TOOL_TYPE] for span in exported.spans}
+    assert types == {"look": c.EXTENSION, "ok": c.FUNCTION}
 
 
 async def test_an_unmapped_error_and_a_generic_message_are_events_as_well(exported):
