@@ -20,6 +20,7 @@ from toolfault.hooks.base import never_raises
 from toolfault.hooks.langgraph import ToolfaultHandler
 from toolfault.hooks.langgraph_runs import RUNS
 from toolfault.hooks.langgraph_wrapper import Execute, ExecuteAsync, Result, Wrapper, root_of
+from toolfault.hooks.models import stop_at_limit
 
 __all__ = ["ToolfaultMiddleware"]
 
@@ -64,6 +65,7 @@ class ToolfaultMiddleware(AgentMiddleware[Any, Any]):
     ) -> Any:
         """What the model reads tells of calls that never ran."""
         self._read(request)
+        stop_at_limit()
         return handler(request)
 
     async def awrap_model_call(
@@ -73,6 +75,7 @@ class ToolfaultMiddleware(AgentMiddleware[Any, Any]):
     ) -> Any:
         """`wrap_model_call` of an async run."""
         self._read(request)
+        stop_at_limit()
         return await handler(request)
 
     @never_raises

@@ -138,6 +138,19 @@ class ModelCalls:
         return [key for key in self._open if key[0] == begins_with]
 
 
+def stop_at_limit() -> None:
+    """For a seam that is around those who repeat: they would take the limit for a failure.
+
+    Raises:
+        RunLimitExceededError: the application's run may make no more model calls.
+    """
+    run = current_run()
+    if run is None or run.max_model_calls is None or isinstance(asked(), ModelStep):
+        return
+    if run.model_calls >= run.max_model_calls:
+        ModelCall(run=run).admit()
+
+
 def _offered() -> ModelCall | None:
     """A new call, which the application may take over; None where it has one of its own around."""
     if isinstance(asked(), ModelStep):

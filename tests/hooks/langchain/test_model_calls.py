@@ -222,9 +222,10 @@ def test_the_order_of_the_handlers_does_not_matter(exported):
 
 async def test_the_applications_run_stops_at_its_limit(exported):
     calls = [calling(number) for number in range(9)]
+    again = ModelRetryMiddleware(initial_delay=0)  # repeats whatever it meets, the limit too
     with toolfault.run(max_model_calls=2) as ours:
         with pytest.raises(toolfault.RunLimitExceededError):
-            make_agent(*calls).invoke(HI)
+            make_agent(*calls, after=[again]).invoke(HI)
         with pytest.raises(toolfault.RunLimitExceededError):
             await model(DONE).ainvoke("hi", SEEN)
 
