@@ -20,11 +20,9 @@ _KEPT = frozenset("\n\t")
 
 def visible(value: Any) -> Any:
     """Text in which nothing hides: control and direction characters are written out."""
-    if (
-        not isinstance(value, str)
-        or isinstance(value, Markup)
-        or (value.isascii() and value.isprintable())
-    ):
+    if not isinstance(value, str) or isinstance(value, Markup):
+        return value
+    if value.replace("\n", "").replace("\t", "").isprintable():  # at once, not symbol by symbol
         return value
     return "".join(_shown(symbol) for symbol in value)
 
