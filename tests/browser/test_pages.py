@@ -27,6 +27,7 @@ PAGES = {
     "tools": "/tools",
     "tool": "/tools/book_meeting",
     "health": "/health",
+    "runbooks": "/runbooks",
     "problem": "/nothing",
 }
 DESK, PHONE = {"width": 1280, "height": 800}, {"width": 390, "height": 844}
