@@ -58,6 +58,21 @@ def test_csv_names_its_columns_and_keeps_plain_values_as_they_are(service, toolf
     assert row["conversation_id"].startswith("'=xxx")
 
 
+@pytest.mark.parametrize(
+    ("narrowed", "found"),
+    [
+        (("--tool", "plain"), 1),
+        (("--conversation", "\t=1"), 1),
+        (("--since", "2020-01-01T00:00:00Z"), 2),
+        (("--until", "2020-01-01T00:00:00Z"), 0),
+    ],
+)
+def test_errors_are_narrowed_as_on_the_page(service, toolfault, narrowed, found):
+    _, out, _ = toolfault("errors", "--json", "--url", service, *narrowed)
+
+    assert len(json.loads(out)["items"]) == found
+
+
 def test_an_empty_list_is_a_line_of_names(service, toolfault):
     _, out, _ = toolfault("errors", "--csv", "--tool", "nothing", "--url", service)
 

@@ -37,7 +37,9 @@ def errors(
     reason: Filter = None,
     service: Filter = None,
     environment: Filter = None,
+    conversation: Filter = None,
     since: Annotated[str | None, typer.Option(help="Received since, with a time zone.")] = None,
+    until: Annotated[str | None, typer.Option(help="Received before, with a time zone.")] = None,
     size: Size = 20,
     url: Url = None,
     as_json: AsJson = False,
@@ -50,7 +52,8 @@ def errors(
     _refuse_both(as_json, as_csv)
     found = client.page(
         settings.read(url=url), "errors", tool=tool, code=code, outcome=outcome, reason=reason,
-        service=service, environment=environment, since=since, size=size,
+        service=service, environment=environment, conversation=conversation, since=since,
+        until=until, size=size,
     )  # fmt: skip
     _print(found, _ERRORS, _MORE_OF_ERRORS, as_json=as_json, as_csv=as_csv)
 

@@ -152,7 +152,10 @@ def group_detail(
         impact = groups.impact(conn, key)
         hours = groups.hours(conn, key, now - trend).rows()
         samples, affected = groups.samples(conn, key), groups.affected(conn, key)
-        related = causes.of_group(conn, group, now, trend)
+        releases, shared = (
+            causes.releases(conn, group, now - trend),
+            causes.shared(conn, group, now),
+        )
     return listing.GroupDetail(
         **listing.GroupItem.of(group, incident).model_dump(exclude={"incident"}),
         incident=incident,
@@ -163,7 +166,8 @@ def group_detail(
         nothing=impact.nothing,
         first_version=impact.first_version,
         trend=tuple(listing.HourItem(hour=one.hour, calls=one.calls) for one in hours),
-        **related,
+        releases=releases,
+        shared=shared,
         samples=tuple(map(_sample, samples)),
         affected=tuple(listing.AffectedItem(**one._asdict()) for one in affected),
     )

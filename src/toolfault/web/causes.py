@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from toolfault.store.queries import causes as queries
 from toolfault.web.listing import ReleaseItem, SharedItem
@@ -23,19 +23,16 @@ _WEEK = timedelta(days=7)
 _MOST_OF = 0.5
 
 
-def of_group(
-    conn: Connection, group: Group, now: datetime, trend: timedelta
-) -> dict[str, tuple[Any, ...]]:
-    """What was released while it was counted, and what its calls share."""
+def releases(conn: Connection, group: Group, since: datetime) -> tuple[ReleaseItem, ...]:
+    """What was released while the group was counted."""
+    found = queries.releases(conn, group.tool, since, scope=frozenset([group.service]))
+    return tuple(ReleaseItem(**one._asdict()) for one in found)
+
+
+def shared(conn: Connection, group: Group, now: datetime) -> tuple[SharedItem, ...]:
+    """What the group's calls share."""
     seen = queries.shared(conn, group.fingerprint, group.service, group.tool, now - _WEEK)
-    scope = frozenset([group.service])
-    return {
-        "shared": tuple(_shared(seen)),
-        "releases": tuple(
-            ReleaseItem(**one._asdict())
-            for one in queries.releases(conn, group.tool, now - trend, scope=scope)
-        ),
-    }
+    return tuple(_shared(seen))
 
 
 def _shared(seen: Sequence[queries.Shared]) -> Iterable[SharedItem]:
@@ -58,13 +55,13 @@ def _shared(seen: Sequence[queries.Shared]) -> Iterable[SharedItem]:
 
 
 def marks(
-    releases: Iterable[queries.Release | ReleaseItem],
+    released: Iterable[queries.Release | ReleaseItem],
     incident: IncidentSummary | None,
     first: datetime,
     hours: int,
 ) -> list[tuple[float, str]]:
     """Moments to be marked on a chart of hours: place in per cent, and what happened."""
-    moments = [(one.at, f"{one.version} released, {one.at:%H:%M}") for one in releases]
+    moments = [(one.at, f"{one.version} released, {one.at:%H:%M}") for one in released]
     if incident is not None:
         moments.append((incident.since, f"alert, {incident.since:%H:%M}"))
     placed = [((at - first) / timedelta(hours=hours) * 100, text) for at, text in moments]
