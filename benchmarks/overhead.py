@@ -55,6 +55,7 @@ class NoLogs(LogRecordExporter):
 ATTRIBUTES = {
     "gen_ai.operation.name": "execute_tool",
     "gen_ai.tool.name": "ping",
+    "gen_ai.tool.type": "function",
     "gen_ai.conversation.id": "conversation",
 }
 RECORD = {

@@ -108,6 +108,7 @@ class Models(RaisesTheLimit):
         **kwargs: Any,
     ) -> None:
         """The attempt failed; for good, where there is nothing around it that could repeat it."""
+        self._passed.pop(run_id, None)
         key = self._keys.pop(run_id, None)
         self._calls.failed(key, error)
         if parent_run_id is None:
