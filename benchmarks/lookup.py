@@ -21,6 +21,7 @@ import sys
 import tempfile
 import time
 import urllib.request
+from concurrent.futures import ProcessPoolExecutor
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from urllib.parse import urlencode, urlsplit
@@ -54,6 +55,10 @@ def main() -> None:
     asked = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     asked.add_argument("--calls", type=int, default=20_000, help="calls in the database")
     asked.add_argument(
+        "--data", type=Path, metavar="DIR", help="keep the database there and fill what is missing"
+    )
+    asked.add_argument("--fill-only", action="store_true", help="measure nothing")
+    asked.add_argument(
         "--rate", type=int, default=2000, help="spans a second that arrive meanwhile"
     )
     asked.add_argument("--look-ups", type=int, default=500)
@@ -63,37 +68,66 @@ def main() -> None:
     if chosen.send:
         send(chosen.send, chosen.rate)
         return
-    with (
-        tempfile.TemporaryDirectory(prefix="lookup-") as folder,
-        EmbeddedPostgres(Path(folder)) as url,
-    ):
+    with folder(chosen.data) as data, EmbeddedPostgres(data) as url:
         began = time.monotonic()
-        references = fill(url, chosen.calls)
+        fill(url, chosen.calls)
         print(f"{chosen.calls:,} calls in {DAYS} partitions, "
               f"filled in {time.monotonic() - began:.0f} s, load {os.getloadavg()[0]:.1f}")  # fmt: skip
+        if chosen.fill_only:
+            return
+        references = sample_of(url, chosen.calls)
         with service(url) as (addresses, pid):
-            show_cpu(addresses["web"], references, pid, Path(folder))
+            show_cpu(addresses["web"], references, pid, data)
         with service(url) as (addresses, _), sending(addresses["http"], chosen.rate):
             measure(addresses["web"], references, chosen, url)
 
 
-def fill(url: str, calls: int) -> list[tuple[str, str, str]]:
-    """Loads calls evenly over the days; gives a sample of reference, conversation, trace."""
+@contextlib.contextmanager
+def folder(kept: Path | None):
+    if kept is not None:
+        yield kept
+        return
+    with tempfile.TemporaryDirectory(prefix="lookup-") as name:
+        yield Path(name)
+
+
+def fill(url: str, calls: int) -> None:
+    """Brings the database to so many calls, evenly over the days, with two writers."""
     schema.upgrade(url)
     with psycopg.connect(url) as conn:
         partitions.maintain(conn, datetime.now(UTC))
-    writer, dice, sample = Writer.open(url), random.Random(4711), []
-    now = datetime.now(UTC)
-    for first in range(0, calls, BATCH):
-        batch = [made(dice, now - timedelta(days=DAYS - 1) * (1 - (first + i) / calls))
-                 for i in range(min(BATCH, calls - first))]  # fmt: skip
-        writer.load(batch)
-        sample += [(c.reference_id, c.conversation_id, c.trace_id.hex())
-                   for c in dice.sample(batch, min(len(batch), 20))]  # fmt: skip
-    writer.close()
+        there = conn.execute("SELECT coalesce(sum(calls), 0)::bigint FROM error_group_tally")
+        missing = calls - there.fetchone()[0]
+    if missing < BATCH:
+        return
+    with ProcessPoolExecutor(2) as pool:
+        for done in [pool.submit(fill_half, url, missing // 2, half) for half in (0, 1)]:
+            done.result()
     with psycopg.connect(url, autocommit=True) as conn:
         conn.execute("VACUUM ANALYZE")
-    return sample
+        conn.execute("CHECKPOINT")
+
+
+def fill_half(url: str, calls: int, half: int) -> None:
+    writer, dice = Writer.open(url), random.Random()
+    end, days = datetime.now(UTC), timedelta(days=DAYS - 1)
+    for first in range(0, calls, BATCH):
+        size = min(BATCH, calls - first)
+        writer.load(
+            [made(dice, end - days * (1 - (first + i + half / 2) / calls)) for i in range(size)]
+        )
+    writer.close()
+
+
+def sample_of(url: str, calls: int) -> list[tuple[str, str, str]]:
+    """Some thousand references, each with its conversation and its trace, of all days."""
+    share = min(100.0, 2_000_000 / calls)
+    with psycopg.connect(url) as conn:
+        found = conn.execute(
+            "SELECT reference_id, conversation_id, encode(trace_id, 'hex') FROM tool_call"
+            " TABLESAMPLE SYSTEM (%s) WHERE conversation_id IS NOT NULL", (share,)
+        ).fetchall()  # fmt: skip
+    return random.Random(7).sample(found, min(len(found), 2000))
 
 
 def made(dice: random.Random, at: datetime) -> Call:
@@ -197,8 +231,10 @@ def measure(web: str, sample: list[tuple[str, str, str]], chosen, url: str) -> N
     for name, query in filters(dice.choice(sample)).items():
         path = f"/api/v1/errors?{urlencode(query)}"
         show(f"errors, {name}", times(conn, [path] * chosen.lists))
-    for path in ("/errors", "/", "/groups", "/tools/tool_07"):
-        show(f"page {path}", times(conn, [path] * chosen.lists))
+    with psycopg.connect(url) as database:
+        group = database.execute("SELECT encode(fingerprint, 'hex') FROM error_group").fetchone()[0]
+    for path in ("/errors", "/", "/groups", f"/groups/{group}", "/tools/tool_07"):
+        show(f"page {path[:20]}", times(conn, [path] * chosen.lists))
     rate = (stored(url) - before) / (time.monotonic() - began)
     print(f"meanwhile {rate:,.0f} spans/s were stored; load {os.getloadavg()[0]:.1f}")
 

@@ -2,9 +2,10 @@
 
 from datetime import UTC, datetime, timedelta
 
+import psycopg
 import pytest
 
-from toolfault.store.queries import changes, errors, groups, lists, references, tools, totals
+from toolfault.store.queries import base, changes, errors, groups, lists, references, tools, totals
 from toolfault.store.queries.base import open_engine
 
 NOW = datetime.now(UTC).replace(microsecond=0)
@@ -187,3 +188,15 @@ def test_a_search_for_a_rare_value_stops_and_goes_on_where_it_stopped(connection
     assert second.searched_to is None
     assert errors.errors(conn, rare, scope=frozenset({"other"}), searched=5) == ([], None)
     assert errors.errors(conn, errors.Filters(), searched=5).searched_to is None
+
+
+def test_what_is_asked_together_is_there_afterwards_and_a_fault_ends_nothing_else(conn):
+    with base.together(conn):
+        first = base.ask(conn, groups.Hour, "SELECT now(), 1")
+        second = base.ask(conn, groups.Hour, "SELECT now(), 2 UNION ALL SELECT now(), 3 ORDER BY 2")
+    assert first.first().calls == 1
+    assert [row.calls for row in second.rows()] == [2, 3]
+
+    with pytest.raises(psycopg.errors.DivisionByZero), base.together(conn):
+        base.execute(conn, "SELECT 1 / 0", {})
+    assert base.scalar(conn, "SELECT 1") == 1
