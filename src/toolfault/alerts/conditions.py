@@ -48,17 +48,13 @@ class Condition:
     window: str | None = None  # of `Windows`
 
 
-def _of_signal(
-    family: Family, signal: str, window: str, fixed: Where | None = None, *, sustained: bool = False
-) -> Condition:
-    """Far above the usual level of a signal."""
+def _of_signal(family: Family, signal: str, window: str, fixed: Where | None = None) -> Condition:
+    """Far above the usual level of a signal; over the long window, in several stretches of it."""
 
     def expr(spec: Spec, limit: Limit) -> str:
         text = _above(family, signal, getattr(spec.windows, window), limit)
-        if sustained:
+        if window == "long":
             text += f"\nand {_stretches(signal, spec.windows.sustained)} >= {limit('buckets')}"
-        elif window == "long":
-            text += f"\nand {selector(f'{family.bad}:bucket', **{SIGNAL: signal})}"
         return text
 
     def base(spec: Spec, where: Where) -> str:
@@ -227,14 +223,12 @@ CONDITIONS: dict[str, Condition] = {
         fixed=_DENIED,
         window="medium",
     ),
-    "permission_denied": _of_signal(
-        TOOLS, signals.PERMISSION_DENIED, "long", _DENIED, sustained=True
-    ),
+    "permission_denied": _of_signal(TOOLS, signals.PERMISSION_DENIED, "long", _DENIED),
     "policy_refusals_elevated": _of_signal(
-        TOOLS, signals.REFUSED, "long", {OUTCOME: Outcome.REFUSED.value}, sustained=True
+        TOOLS, signals.REFUSED, "long", {OUTCOME: Outcome.REFUSED.value}
     ),
     "invalid_arguments_elevated": _of_signal(
-        TOOLS, signals.INVALID_ARGUMENT, "long", {CODE: signals.INVALID_ARGUMENT}, sustained=True
+        TOOLS, signals.INVALID_ARGUMENT, "long", {CODE: signals.INVALID_ARGUMENT}
     ),
     "budget_exhaustion_rising": _of_signal(TOOLS, signals.BUDGET_EXHAUSTED, "medium"),
     "model_error_spike": _of_signal(MODELS, signals.MODEL_ERROR, "short"),

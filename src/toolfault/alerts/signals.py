@@ -151,8 +151,9 @@ def surprises(spec: Spec, family: Family, window: str, signals: tuple[str, ...])
     these = any_of(SIGNAL, signals)
     mine = selector(f"{family.bad}:increase{window}", these)
     expected = f"{family.bad}:expected{window}"
-    # the highest in the last hour: no alert on the tail of a nightly job
-    usual = f"max_over_time({selector(f'{family.usual}:ratio', these)}[{spec.baseline.bridge}])"
+    # the highest of all hours that the window lies in: no alert on the tail of a nightly job
+    look = shown(seconds(window) + seconds(spec.baseline.bridge))
+    usual = f"max_over_time({selector(f'{family.usual}:ratio', these)}[{look}])"
     return [
         {
             "record": expected,

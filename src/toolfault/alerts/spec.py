@@ -128,7 +128,9 @@ class Baseline:
     season_calls: Positive = 50.0  # the day's ratio is worth this many calls of one hour
     season_days: Whole = 3  # before the hour of the day counts
     cap: Share = 0.1  # chronic breakage never becomes usual
-    bridge: Duration = "61m"  # over one missed evaluation; the highest in it is used
+    bridge: Duration = (
+        "61m"  # what was learned so long before a window is of an hour that reaches into it
+    )
     bucket: Duration = "5m"  # the stretch that longer windows are sums of
 
 
@@ -213,7 +215,7 @@ class Alerts:
     budget_exhaustion_rising: Above = Above(
         severity="warning", keep="10m", nats=14.0, factor=3.0, floor=0.001
     )
-    internal_errors_elevated: Above = Above(
+    internal_errors_elevated: Sustained = Sustained(
         severity="warning", keep="10m", nats=12.0, factor=2.0, floor=0.001
     )
     permission_denied: Sustained = Sustained(

@@ -69,6 +69,7 @@ def _of_spec(spec: Spec) -> dict[str, str]:
     return {
         "short": spoken(spec.windows.short),
         "stretch": spoken(spec.windows.stretch),
+        "sustained": spoken(spec.windows.sustained),
         "medium": spoken(spec.windows.medium),
         "long": spoken(spec.windows.long),
         "tools_job": spec.jobs.tools,

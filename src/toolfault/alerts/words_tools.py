@@ -38,12 +38,12 @@ WORDS: dict[str, Words] = {
     "internal_errors_elevated": Words(
         summary="INTERNAL errors of <tool> have been above the usual level for a while.",
         description=(
-            f"{_TOOL}: <value%> of calls (<count> of <calls_made>) ended INTERNAL in the last <long>; "
-            "usual: <usual%>."
+            f"{_TOOL}: <value%> of calls (<count> of <calls_made>) ended INTERNAL in the last <long>, in "
+            "at least <buckets> separate stretches of time; usual: <usual%>."
         ),
         meaning=(
             "A smaller rise than a spike that lasts: at least <factor> times the usual share over "
-            "<long>, and it is still happening."
+            "<long>, in at least <buckets> separate stretches of the last <sustained>."
         ),
         checks=(
             OPEN_LIST,
