@@ -11,7 +11,7 @@ import yaml
 from prometheus_client import CollectorRegistry
 
 from toolfault.alerts.runbooks import sections
-from toolfault.alerts.spec import Above, Alerts, Links, Spec
+from toolfault.alerts.spec import Alerts, Links, Spec, Sustained
 from toolfault.store.queries.base import open_engine
 from toolfault.web.app import make_app
 
@@ -55,7 +55,7 @@ async def test_what_stands_in_backquotes_is_code(page):
 
 
 async def test_thresholds_and_owners_are_those_of_the_settings(browse):
-    lasting = Above(severity="ticket", nats=9, factor=7, floor=0.1, owner="payments <team>")
+    lasting = Sustained(severity="ticket", nats=9, factor=7, floor=0.1, owner="payments <team>")
     mine = Spec(alerts=Alerts(internal_errors_elevated=lasting))
     answer = await browse(alerts=mine).get("/runbooks")
     assert "at least 7 times the usual share" in answer.text
