@@ -55,8 +55,9 @@ def requests(spans, per_request=PER_REQUEST, seed=1, padding=""):
         request = ExportTraceServiceRequest()
         group = request.resource_spans.add()
         _fill(group.resource, {"service.name": "booking", "deployment.environment.name": "prod"})
+        scope = group.scope_spans.add()
         for number in range(at, min(at + per_request, spans)):
-            _add(group.scope_spans.add(), random, number, padding)
+            _add(scope, random, number, padding)
         made.append(request.SerializeToString())
     return made
 

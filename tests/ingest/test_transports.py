@@ -240,3 +240,25 @@ async def test_answers_are_counted_by_transport_and_status(service):
     grpc_ok = {"transport": "grpc", "signal": "logs", "status": "OK"}
     assert service.metric("toolfault_ingest_requests_total", **grpc_ok) == 1
     assert service.metric("toolfault_ingest_request_duration_seconds_count", transport="http") == 2
+
+
+# --- what grpc is told to do -------------------------------------------------------------------------
+
+
+async def test_a_gzipped_message_is_taken_over_grpc(service):
+    assert await service.call("traces", a_request(), grpc.Compression.Gzip) == b""
+    assert len(service.rows("SELECT 1 FROM tool_call_ok")) == 1
+
+
+async def test_a_message_over_the_limit_is_refused_for_good_over_grpc(service):
+    with pytest.raises(grpc.aio.AioRpcError) as refused:
+        await service.call("traces", bytes(4 * 1024 * 1024 + 1))
+    assert refused.value.code() is grpc.StatusCode.RESOURCE_EXHAUSTED
+    # With RetryInfo the client would send it again.
+    assert "grpc-status-details-bin" not in dict(refused.value.trailing_metadata() or ())
+
+
+async def test_more_calls_than_a_connection_may_have_at_once_wait_for_their_turn(service):
+    await service.call("traces", a_request())  # the limit is told when the connection is made
+    answers = await asyncio.gather(*(service.call("traces", a_request()) for _ in range(100)))
+    assert answers == [b""] * 100

@@ -41,6 +41,8 @@ def options(max_bytes: int = MAX_REQUEST_BYTES) -> list[tuple[str, int]]:
         # More of one client wait on its side. grpc's own limit on calls (maximum_concurrent_rpcs)
         # answers RESOURCE_EXHAUSTED without RetryInfo, on which a client throws its data away.
         ("grpc.max_concurrent_streams", _STREAMS),
+        # Else streams that have just ended count too, and new ones are refused without RetryInfo.
+        ("grpc.http.overload_protection", 0),
         ("grpc.server_handshake_timeout_ms", 30_000),
         ("grpc.keepalive_time_ms", 60_000),  # finds clients that went without a word
         ("grpc.keepalive_timeout_ms", 20_000),

@@ -1,7 +1,8 @@
 """From batches to commits: bounded, fair, and never later than told.
 
 `submit` returns after COMMIT. What waits is written together (group commit) without a delay of its
-own: while one transaction runs, the next one gathers. A writer that fails closes the entrance: those
+own: while one transaction runs, the next one gathers; a second one runs beside it when it is large
+enough, or has waited a moment. A writer that fails closes the entrance: those
 who wait are told to come again, new ones are told so at once, until a probe has reached the database.
 """
 
@@ -9,39 +10,26 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections import deque
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from prometheus_client import CollectorRegistry
 
-from toolfault.ingest.errors import Overloaded, RetryableError, StoreUnavailable
+from toolfault.ingest.errors import StoreUnavailable
 from toolfault.ingest.metrics import Metrics
+from toolfault.ingest.queue import RETRY_AFTER, Queue, Waiting
 from toolfault.ingest.select import Batch
-from toolfault.ingest.writing import NOT_STORABLE, WriteError, WriterThread, Written
+from toolfault.ingest.writing import FULL, NOT_STORABLE, WriteError, WriterThread, Written
 
 _log = logging.getLogger(__name__)
 #: Rows written together; more gains little and makes everybody wait longer.
 GROUP_ROWS = 5_000
+#: Beside a running transaction, fewer rows wait for company: one of 500 costs twice as much a row.
+_WORTHWHILE_ROWS = 2_500
+_COMPANY_SECONDS = 0.1
 _PROBE_SECONDS = 0.5
 _DRAIN_SECONDS = 10.0
-_RETRY_AFTER = 2  # s
-
-
-@dataclass(slots=True, eq=False)
-class _Waiting:
-    batch: Batch
-    done: asyncio.Future[int]
-
-
-@dataclass(slots=True, eq=False)
-class _Client:
-    """What one sender has here."""
-
-    held_bytes: int = 0
-    waiting: deque[_Waiting] = field(default_factory=deque)
 
 
 class Admission:
@@ -90,11 +78,10 @@ class Pipeline:
         limits: Limits | None = None,
     ) -> None:
         self.metrics = Metrics(registry or CollectorRegistry())
-        self._limits = limits = limits or Limits()
+        limits = limits or Limits()
         self._writers = [WriterThread(url, limits.write_seconds) for _ in range(limits.writers)]
-        self._clients: dict[str, _Client] = {}
-        self._turns: deque[_Client] = deque()  # clients with something waiting, next one first
-        self._held_bytes = self._waiting_rows = self._writing = 0
+        self._queue = Queue(limits.max_bytes, limits.max_rows)
+        self._writing = 0
         self._work = asyncio.Event()
         self._problem: str | None = "the database has not been reached yet"
         self._stopping = False
@@ -117,9 +104,9 @@ class Pipeline:
         self._stopping = True
         with _telling_of_a_timeout():
             async with asyncio.timeout(_DRAIN_SECONDS):
-                while (self._waiting_rows or self._writing) and self._problem is None:
+                while (self._queue.rows or self._writing) and self._problem is None:
                     await asyncio.sleep(0.01)
-        self._turn_away(StoreUnavailable("the service is stopping", _RETRY_AFTER))
+        self._queue.turn_away(StoreUnavailable("the service is stopping", RETRY_AFTER))
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
@@ -146,7 +133,7 @@ class Pipeline:
             StoreUnavailable: nothing can be written at the moment.
         """
         if (problem := self.problem()) is not None:
-            raise StoreUnavailable(problem, _RETRY_AFTER)
+            raise StoreUnavailable(problem, RETRY_AFTER)
 
     @contextmanager
     def admit(self, client: str) -> Iterator[Admission]:
@@ -161,22 +148,11 @@ class Pipeline:
     def hold(self, client: str, size: int) -> None:
         """Account for bytes; a negative size gives them back.
 
-        A client may hold as much as is still free: alone it gets half of the room, and however
-        much it sends, there is room for the next one.
+        Raises:
+            Overloaded: there is no room for them.
         """
-        known = self._clients.get(client) or self._clients.setdefault(client, _Client())
-        free = self._limits.max_bytes - self._held_bytes
-        if size > 0 and known.held_bytes + size > free:
-            self._forget(client, known)
-            raise Overloaded("more is waiting than the service may hold", _RETRY_AFTER)
-        known.held_bytes += size
-        self._held_bytes += size
-        self.metrics.queue_bytes.set(self._held_bytes)
-        self._forget(client, known)
-
-    def _forget(self, client: str, known: _Client) -> None:
-        if not known.held_bytes and not known.waiting:
-            self._clients.pop(client, None)
+        self._queue.hold(client, size)
+        self.metrics.queue_bytes.set(self._queue.held_bytes)
 
     async def submit(self, batch: Batch, client: str = "") -> int:
         """Write a batch; returns after COMMIT how many of its rows the database refused for good.
@@ -188,51 +164,33 @@ class Pipeline:
         self.check()
         if not batch.rows:
             return 0
-        if self._waiting_rows and self._waiting_rows + batch.rows > self._limits.max_rows:
-            raise Overloaded("more rows are waiting than the service may hold", _RETRY_AFTER)
-        known = self._clients.get(client) or self._clients.setdefault(client, _Client())
-        waiting = _Waiting(batch, asyncio.get_running_loop().create_future())
-        if not known.waiting:
-            self._turns.append(known)
-        known.waiting.append(waiting)
-        self._waiting_rows += batch.rows
         self._work.set()
-        try:
-            return await waiting.done
-        finally:
-            self._forget(client, known)
+        return await self._queue.written(batch, client)
 
     # --- writing ------------------------------------------------------------------------------------
-
-    def _next_group(self) -> list[_Waiting]:
-        """One batch of each client in turn, until the group is full."""
-        group: list[_Waiting] = []
-        rows = 0
-        while self._turns and (
-            not group or rows + self._turns[0].waiting[0].batch.rows <= GROUP_ROWS
-        ):
-            client = self._turns.popleft()
-            group.append(client.waiting.popleft())
-            rows += group[-1].batch.rows
-            if client.waiting:
-                self._turns.append(client)
-        self._waiting_rows -= rows
-        return group
 
     async def _run(self, writer: WriterThread) -> None:
         while True:
             await self._connect(writer)
             while self._problem is None:
                 self._work.clear()
-                if group := self._next_group():
+                await self._company()
+                if group := self._queue.next_group(GROUP_ROWS):
                     await self._write(writer, group)
                 else:
                     await self._work.wait()
 
+    async def _company(self) -> None:
+        """Let a small group become a larger one while another is being written."""
+        for _ in range(10):
+            if not self._writing or not 0 < self._queue.rows < _WORTHWHILE_ROWS:
+                return
+            await asyncio.sleep(_COMPANY_SECONDS / 10)
+
     async def _connect(self, writer: WriterThread) -> None:
         while True:
             try:
-                await writer.connect()
+                await writer.connect(needs_room=self._problem == FULL)
             except WriteError as error:
                 self._fail(str(error))
                 await asyncio.sleep(_PROBE_SECONDS)
@@ -242,7 +200,7 @@ class Pipeline:
                 self._problem = None
                 return
 
-    async def _write(self, writer: WriterThread, group: list[_Waiting]) -> None:
+    async def _write(self, writer: WriterThread, group: list[Waiting]) -> None:
         why = "the service is stopping"
         self._writing += 1
         try:
@@ -255,38 +213,21 @@ class Pipeline:
         finally:
             self._writing -= 1
             for waiting in group:  # those who have no answer yet
-                _answer(waiting, StoreUnavailable(why, _RETRY_AFTER))
+                waiting.answer(StoreUnavailable(why, RETRY_AFTER))
 
-    def _committed(self, group: list[_Waiting], written: Written) -> None:
+    def _committed(self, group: list[Waiting], written: Written) -> None:
         for kind, amount in zip(("call", "event", "log"), written.new, strict=True):
             self.metrics.stored.labels(kind).inc(amount)
         for waiting, refused in zip(group, written.refused, strict=True):
             waiting.batch.refused[NOT_STORABLE] += refused
-            _answer(waiting, refused)
+            waiting.answer(refused)
 
     def _fail(self, problem: str) -> None:
         if problem != self._problem:  # one line a change, not one a request
             _log.warning("nothing can be written: %s", problem)
         self._problem = problem
-        self._turn_away(StoreUnavailable(problem, _RETRY_AFTER))
+        self._queue.turn_away(StoreUnavailable(problem, RETRY_AFTER))
         self._work.set()  # wakes the other writers, so that they look again too
-
-    def _turn_away(self, why: RetryableError) -> None:
-        while self._turns:
-            client = self._turns.popleft()
-            for waiting in client.waiting:
-                _answer(waiting, why)
-            client.waiting.clear()
-        self._waiting_rows = 0
-
-
-def _answer(waiting: _Waiting, result: int | RetryableError) -> None:
-    if waiting.done.done():  # the request was given up meanwhile
-        return
-    if isinstance(result, RetryableError):
-        waiting.done.set_exception(result)
-    else:
-        waiting.done.set_result(result)
 
 
 @contextmanager

@@ -7,7 +7,7 @@ what only one of them has (a span's parent, what frameworks write on spans after
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 from hashlib import blake2b
@@ -20,13 +20,14 @@ from toolfault.ingest import scrubbing, wire
 from toolfault.ingest.attempts import attempt_list
 from toolfault.ingest.json_text import as_member, as_object, member_name
 from toolfault.ingest.place import Place
-from toolfault.ingest.scrubbing import identifier, label, message, name
+from toolfault.ingest.scrubbing import identifier, label, message, name, new_identifier
 from toolfault.store.rows import Call
 from toolfault.taxonomy import Action, Code, Effect, Outcome
 
 UNNAMED_TOOL = "unnamed_tool"
 #: Kept small enough that sums of them stay far from the end of bigint.
-MAX_DURATION_US = 30 * 86_400 * 1_000_000
+_MAX_SECONDS = 30 * 86_400
+MAX_DURATION_US = _MAX_SECONDS * 1_000_000
 MAX_ATTEMPTS = 1000
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MAX_NS = 2**64 - 1  # year 2554: what OTLP can say, and far inside what Postgres takes
@@ -36,7 +37,10 @@ _OUTCOMES: dict[bytes | None, Outcome] = {wire.value(outcome): outcome for outco
 _CODES: dict[bytes | None, Code] = {wire.value(code): code for code in Code}
 _EFFECTS: dict[bytes | None, Effect] = {wire.value(effect): effect for effect in Effect}
 _ACTIONS: dict[bytes | None, Action] = {wire.value(action): action for action in Action}
+_IS_OK = wire.value(Outcome.OK)
+_EFFECTS_OF_OK = {told: effect.value for told, effect in _EFFECTS.items()}
 _OK, _NO_ACTION = Outcome.OK.value, Action.NONE.value
+_APPLIED = taxonomy.effect_of(Outcome.OK, None, writes=True).value
 _CALL_ID, _ATTEMPT_LIST = member_name(c.TOOL_CALL_ID), member_name(c.ATTEMPT_LIST)
 
 
@@ -49,8 +53,10 @@ def at(ns: int) -> datetime:
 
 def duration_us(seconds: float | None, start_ns: int, end_ns: int) -> int:
     """The told duration; where there is none that makes sense, from the span's times."""
+    if seconds is not None and 0 <= seconds < _MAX_SECONDS:
+        return round(seconds * 1_000_000)
     if seconds is not None and math.isfinite(seconds):
-        return round(min(max(seconds * 1_000_000, 0), MAX_DURATION_US))
+        return MAX_DURATION_US if seconds > 0 else 0
     return min(max((end_ns - start_ns) // 1000, 0), MAX_DURATION_US)
 
 
@@ -62,7 +68,7 @@ def call_of(
     times: tuple[int, int],
     *,
     tool: str | None = None,
-    span_events: Iterable[Any] = (),
+    span: Any = None,
 ) -> Call:
     """The row of a call from the record among the attributes of its span or run event.
 
@@ -73,13 +79,9 @@ def call_of(
         ids: trace id and span id.
         times: start and end in unix ns, where the record does not say.
         tool: its name where `gen_ai.tool.name` is missing.
-        span_events: of the span.
+        span: if it is on one.
     """
     get = attributes.get
-    outcome = _OUTCOMES.get(get(c.OUTCOME), Outcome.FAILED)  # one we do not know is no success
-    is_ok = outcome is Outcome.OK
-    code = None if is_ok else code_of(outcome, get(c.CODE))
-    effect = _EFFECTS.get(get(c.EFFECT)) or taxonomy.effect_of(outcome, code, writes=True)
     attempts = wire.integer(get(c.ATTEMPTS))
     attempts = 1 if attempts is None else min(max(attempts, 0), MAX_ATTEMPTS)
     start_ns = wire.integer(get(c.START))
@@ -88,30 +90,28 @@ def call_of(
     first = (
         at(start_ns), None, received_at,
         duration_us(wire.number(get(c.DURATION)), start_ns, times[1]),
-        attempts, wire.flag(get(c.POSSIBLY_TWICE)),
+        attempts, get(c.POSSIBLY_TWICE) == wire.TRUE,
     )  # fmt: skip
     named = label(get(c.TOOL_NAME)) or tool or UNNAMED_TOOL
     who = identifier(get(c.RUN_ID)), identifier(get(c.CONVERSATION_ID)), label(get(c.AGENT_NAME))
-    rest = _identity(attributes, attempts, span_events, is_ok=is_ok)
-    if not is_ok:
-        return _not_ok(attributes, place, ids, first, named, (outcome, code, effect), who, rest)
+    call_id = new_identifier(get(c.TOOL_CALL_ID))
+    rest = [_CALL_ID + encode_basestring(call_id)] if call_id else []
+    if get(c.OUTCOME) != _IS_OK:
+        rest += _attempts(attributes, span)
+        return _not_ok(attributes, place, ids, first, named, who, rest)
+    if attempts != 1:  # of one the list would say nothing that the row does not
+        rest += _attempts(attributes, span)
     return Call._make((
         *first, False, *ids, None, place.service, place.environment, named, _OK, None, None,
-        _NO_ACTION, effect.value, None, *who, place.version, None, None, None, None, as_object(rest),
+        _NO_ACTION, _EFFECTS_OF_OK.get(get(c.EFFECT), _APPLIED), None, *who, place.version,
+        None, None, None, None, as_object(rest),
     ))  # fmt: skip
 
 
-def _identity(
-    attributes: Mapping[str, bytes], attempts: int, span_events: Iterable[Any], *, is_ok: bool
-) -> list[str]:
-    rest: list[str] = []
-    if call_id := identifier(attributes.get(c.TOOL_CALL_ID)):
-        rest.append(_CALL_ID + encode_basestring(call_id))
-    if is_ok and attempts == 1:  # the list would say nothing that the row does not
-        return rest
-    if listed := attempt_list(attributes.get(c.ATTEMPT_LIST), span_events):
-        rest.append(f"{_ATTEMPT_LIST}[{', '.join(listed)}]")
-    return rest
+def _attempts(attributes: Mapping[str, bytes], span: Any) -> list[str]:
+    events = () if span is None else span.events
+    listed = attempt_list(attributes.get(c.ATTEMPT_LIST), events)
+    return [f"{_ATTEMPT_LIST}[{', '.join(listed)}]"] if listed else []
 
 
 def _not_ok(  # noqa: PLR0917 - the second half of `call_of`
@@ -120,12 +120,13 @@ def _not_ok(  # noqa: PLR0917 - the second half of `call_of`
     ids: tuple[bytes, bytes],
     first: tuple[object, ...],
     tool: str,
-    decided: tuple[Outcome, Code | None, Effect],
     who: tuple[str | None, str | None, str | None],
     rest: list[str],
 ) -> Call:
     get = attributes.get
-    outcome, code, effect = decided
+    outcome = _OUTCOMES.get(get(c.OUTCOME), Outcome.FAILED)  # one we do not know is no success
+    code = code_of(outcome, get(c.CODE))
+    effect = _EFFECTS.get(get(c.EFFECT)) or taxonomy.effect_of(outcome, code, writes=True)
     transient = wire.flag(get(c.TRANSIENT))
     action = _ACTIONS.get(get(c.ACTION)) or taxonomy.action_for(
         outcome, code, effect, transient=transient

@@ -57,13 +57,17 @@ _PLAIN_ID = re.compile(
 ).fullmatch
 
 
-def identifier(value: bytes | None) -> str | None:
-    """An id of a call, run or conversation."""
+def new_identifier(value: bytes | None) -> str | None:
+    """An id that is new in every call."""
     if not value:
         return None
     if value[0] == 0x0A and _PLAIN_ID(value, 2) and value[1] == len(value) - 2:
         return value[2:].decode()
     return name(value)
+
+
+#: An id that several calls share: of a run or a conversation.
+identifier = _remembering(new_identifier)
 
 
 def reference(value: bytes | None) -> str | None:

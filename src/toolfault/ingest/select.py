@@ -65,7 +65,7 @@ def _take_span(batch: Batch, span: Any, place: Place, received_at: datetime) -> 
         times = span.start_time_unix_nano, span.end_time_unix_nano
         call = record.call_of(
             attributes, place, received_at, (trace_id, span_id), times,
-            tool=tool, span_events=span.events,
+            tool=tool, span=span,
         )  # fmt: skip
     elif c.SDK_MARK not in attributes and foreign.is_tool_span(span, attributes):
         call = foreign.call_of(span, attributes, place, received_at)

@@ -132,7 +132,10 @@ def fields(data: bytes, at: int, end: int) -> Iterator[tuple[int, int, int]]:
     gigabytes of parsed messages.
     """
     while at < end:
-        tag, at = _varint(data, at, end)
+        tag = data[at]
+        at += 1
+        if tag >= 0x80:
+            tag, at = _varint(data, at - 1, end)
         number, wire_type = tag >> 3, tag & 7
         if not number:
             raise MalformedError("the body is not an OTLP request: field number 0")
@@ -213,16 +216,26 @@ def integer(value: bytes | None) -> int | None:
     if not value:
         return None
     if value[0] == 0x18:
-        if len(value) == 2 and value[1] < 0x80:
-            return value[1]
-        try:
-            return int(Value.FromString(value).int_value)
-        except DecodeError:
-            return None
+        return value[1] if len(value) == 2 and value[1] < 0x80 else _long_integer(value)
     told = number(value)
     return int(told) if told is not None and told == told // 1 and abs(told) < 2**63 else None
 
 
+def _long_integer(value: bytes) -> int | None:
+    if len(value) > 10 or value[-1] >= 0x80 or min(value[1:-1]) < 0x80:  # negative, or odd
+        try:
+            return int(Value.FromString(value).int_value)
+        except DecodeError:
+            return None
+    told = 0
+    for byte in value[:0:-1]:
+        told = told << 7 | byte & 0x7F
+    return told
+
+
+TRUE = b"\x10\x01"
+
+
 def flag(value: bytes | None) -> bool:
     """A boolean; False for anything else."""
-    return value == b"\x10\x01"
+    return value == TRUE

@@ -21,6 +21,11 @@ from toolfault.store.write import Writer
 #: Why a row is refused that came this far: the database will never take it.
 NOT_STORABLE = "not_storable"
 READ_ONLY = "the database is read-only"
+FULL = "the database's disk is full"
+# Four megabytes of a temporary table, which is emptied at once. A full disk takes connections and
+# small changes: without this readiness would turn green between two batches that fail.
+_ROOM = """INSERT INTO stage_log_record (body)
+    SELECT repeat('x', 1900) FROM generate_series(1, 2000)"""
 _CONNECT_SECONDS = 6.0  # a little more than the driver's own limit
 _DATA, _INTEGRITY, _PROGRAM_LIMIT = "22", "23", "54"  # classes of SQLSTATE that blame the row
 
@@ -53,9 +58,13 @@ class WriterThread:
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="toolfault-writer")
         self._writer: Writer | None = None
 
-    async def connect(self) -> None:
-        """Reach the database anew; also tells whether it takes writes."""
-        await self._run(self._connect, _CONNECT_SECONDS)
+    async def connect(self, *, needs_room: bool = False) -> None:
+        """Reach the database anew; also tells whether it takes writes.
+
+        Args:
+            needs_room: whether its disk was full, so that it has to be seen that it is not.
+        """
+        await self._run(lambda: self._connect(needs_room=needs_room), _CONNECT_SECONDS)
 
     async def write(self, batches: Sequence[Batch]) -> Written:
         """Commit the batches together."""
@@ -85,12 +94,14 @@ class WriterThread:
 
     # --- in the thread ------------------------------------------------------------------------------
 
-    def _connect(self) -> None:
+    def _connect(self, *, needs_room: bool) -> None:
         self._close()
         try:
             writer = Writer.open(self._url, imports=self._imports)
             self._writer = writer
             read_only = writer.conn.execute("SHOW transaction_read_only").fetchone()
+            if needs_room:
+                writer.conn.execute(_ROOM)
         except DatabaseUnreachableError as error:
             raise WriteError(str(error)) from None
         except psycopg.Error as error:
@@ -164,5 +175,7 @@ def _blames_a_row(error: psycopg.Error) -> bool:
 def _sentence(error: psycopg.Error) -> str:
     if isinstance(error, psycopg.errors.ReadOnlySqlTransaction):
         return READ_ONLY
+    if isinstance(error, psycopg.errors.DiskFull):
+        return FULL
     # Not the server's words: they quote values.
     return f"the database does not take writes ({type(error).__name__})"

@@ -58,7 +58,7 @@ class Groups:
                 totals.count_group(seen[fingerprint].first)
             _reopen(stage, {key: group for key, group in seen.items() if key not in new}, now)
         if grouped:
-            stage.put("error_group_tally", _tally(grouped, totals.slot))
+            stage.add("error_group_tally", _tally(grouped, totals.slot))
 
     def _unknown(self, calls: Iterable[Call], totals: Totals) -> dict[bytes, _Seen]:
         seen: dict[bytes, _Seen] = {}
@@ -79,7 +79,7 @@ class Groups:
 
 def _insert(stage: Stage, seen: dict[bytes, _Seen]) -> set[bytes]:
     """Fingerprints of the groups that are new."""
-    stage.put("error_group", [_row(seen[fingerprint]) for fingerprint in sorted(seen)])
+    stage.add("error_group", [_row(seen[fingerprint]) for fingerprint in sorted(seen)])
     return {fingerprint for (fingerprint,) in stage.cursor.fetchall()}
 
 

@@ -6,11 +6,11 @@ does. There is a cap on each kind; past it everything is `__other__`, so that su
 
 from __future__ import annotations
 
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 from toolfault import conventions
 from toolfault.store import locks
-from toolfault.taxonomy import Outcome
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -36,6 +36,7 @@ EVENT_METRICS = {
 Label = tuple[str, str, str, str]  # kind, service, environment, value
 Place = tuple[str, str, str]  # service, environment, value as they are shown
 
+_PLACE = attrgetter("service", "environment", "tool")
 _ASKED = """SELECT kind, service, environment, value FROM label
     JOIN unnest(%s::text[], %s::text[], %s::text[], %s::text[]) AS asked (kind, service, environment, value)
     USING (kind, service, environment, value)"""
@@ -74,9 +75,15 @@ class Labels:
         other = conventions.OTHER
         return other, other, "" if kind == SERVICE else other
 
-    def admit(self, cursor: Cursor[Any], calls: Sequence[Call], events: Sequence[Event]) -> None:
+    def admit(
+        self,
+        cursor: Cursor[Any],
+        ok: Sequence[Call],
+        others: Sequence[Call],
+        events: Sequence[Event],
+    ) -> None:
         """Admits what the batch brings; before any row is written, so that a writer waiting for the lock holds none."""
-        proven, unproven = _wanted(calls, events)
+        proven, unproven = _wanted(set(map(_PLACE, ok)), set(map(_PLACE, others)), events)
         self._look_up(cursor, (proven | unproven) - self._known)
         known = self._known | self._admitted
         missing = proven - known
@@ -104,10 +111,10 @@ class Labels:
             self._admitted.update(cursor.fetchall())
 
 
-def _wanted(calls: Sequence[Call], events: Sequence[Event]) -> tuple[set[Label], set[Label]]:
+def _wanted(
+    ok: set[Place], others: set[Place], events: Sequence[Event]
+) -> tuple[set[Label], set[Label]]:
     """Labels that are admitted for what came, and those admitted only if they are known already."""
-    ok = {(c.service, c.environment, c.tool) for c in calls if c.outcome == Outcome.OK}
-    others = {(c.service, c.environment, c.tool) for c in calls if c.outcome != Outcome.OK} - ok
     proven = {label_of(TOOL, *place) for place in ok}
     unproven = {label_of(TOOL, *place) for place in others} - proven
     proven |= {label_of(SERVICE, *place) for place in ok | others}

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections import Counter
+from collections import Counter, defaultdict
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING, NamedTuple
+from operator import attrgetter
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from toolfault import conventions
 from toolfault.store.labels import EVENT_METRICS, MODEL, SERVICE, TOOL
-from toolfault.store.models import UNDATED
 from toolfault.store.stage import ATTEMPT_BOUNDS, DURATION_BOUNDS
 from toolfault.taxonomy import CODE_OF_QUIET, PAIRS
 
@@ -21,7 +21,8 @@ if TYPE_CHECKING:
     from toolfault.store.stage import Stage
 
 LATE = timedelta(minutes=10)  # after the call's end
-_HOUR = timedelta(hours=1)
+_ALIKE = attrgetter("service", "environment", "tool", "outcome", "code")
+_RECEIVED_AT = attrgetter("received_at")
 _NO_CODE: dict[str, str] = {outcome.value: code for outcome, code in CODE_OF_QUIET.items()}
 _EXHAUSTED = "exhausted"
 _MODEL_FAILURES = ("error", _EXHAUSTED)
@@ -51,15 +52,16 @@ class CallTotal:
         self.attempts_buckets = [0] * (len(ATTEMPT_BOUNDS) + 1)
         self.exemplar: Call | None = None
 
-    def add(self, call: Call) -> None:
-        """Counts a call; calls come in the order of their time, so the last is the exemplar."""
-        self.calls += 1
-        self.duration_us += call.duration_us
-        self.attempts += call.attempts
-        self.duration_buckets[bisect_left(DURATION_BOUNDS, call.duration_us)] += 1
-        self.attempts_buckets[bisect_left(ATTEMPT_BOUNDS, call.attempts)] += 1
-        if self.exemplar is None or call.started_at >= self.exemplar.started_at:
-            self.exemplar = call
+    def add(self, calls: Sequence[Call]) -> None:
+        """Counts calls in the order of their time, so that the last can be the exemplar."""
+        self.calls += len(calls)
+        for call in calls:
+            self.duration_us += call.duration_us
+            self.attempts += call.attempts
+            self.duration_buckets[bisect_left(DURATION_BOUNDS, call.duration_us)] += 1
+            self.attempts_buckets[bisect_left(ATTEMPT_BOUNDS, call.attempts)] += 1
+        if self.exemplar is None or calls[-1].started_at >= self.exemplar.started_at:
+            self.exemplar = calls[-1]
 
     def row(self, key: CallKey, slot: int) -> tuple[object, ...]:
         """The row as `call_total` has its columns."""
@@ -95,31 +97,36 @@ class Totals:
         self._events: Counter[EventKey] = Counter()
 
     def count_calls(self, calls: Sequence[Call]) -> None:
-        """Adds new calls; late ones go to a count of their own, so that they page nobody."""
-        names: dict[tuple[str, str, str], tuple[str, str, str]] = {}
-        tally, hour, next_hour = (
-            self._tally,
-            UNDATED,
-            UNDATED,
-        )  # calls come in the order of their time
+        """Adds new calls, given in the order of their time."""
+        alike: defaultdict[Any, list[Call]] = defaultdict(list)
         for call in calls:
-            place = call.service, call.environment, call.tool
-            if (name := names.get(place)) is None:
-                name = names[place] = self._labels.name(TOOL, *place)
-            key = (*name, call.outcome, call.code or _NO_CODE[call.outcome])
-            at = seen_at(call)
-            if not hour <= at < next_hour:
-                hour = hour_of(at)
-                next_hour = hour + _HOUR
-            tally[key, hour] += 1
-            if self.is_late(call):
-                self._events[
-                    EventKey(conventions.LATE_CALLS, *self._labels.name(SERVICE, *place))
-                ] += 1
-                continue
-            if (total := self._calls.get(key)) is None:
-                total = self._calls[key] = CallTotal()
-            total.add(call)
+            alike[_ALIKE(call)].append(call)
+        for (service, environment, tool, outcome, code), same in alike.items():
+            name = self._labels.name(TOOL, service, environment, tool)
+            key = (*name, outcome, code or _NO_CODE[outcome])
+            self._count_hours(key, same)
+            if in_time := self._without_late(same):
+                self._calls.setdefault(key, CallTotal()).add(in_time)
+
+    def _count_hours(self, key: CallKey, calls: Sequence[Call]) -> None:
+        first, last = hour_of(seen_at(calls[0])), hour_of(seen_at(calls[-1]))
+        if first == last and calls[0].told_at is None:  # undated calls would be the first
+            self._tally[key, first] += len(calls)
+        else:
+            self._tally.update((key, hour_of(seen_at(call))) for call in calls)
+
+    def _without_late(self, calls: list[Call]) -> list[Call]:
+        """Late calls go to a count of their own, so that they page nobody."""
+        oldest = calls[0]
+        if not self._imports and oldest.told_at is None:
+            newest = max(map(_RECEIVED_AT, calls))
+            if newest - oldest.started_at <= LATE:
+                return calls
+        in_time = [call for call in calls if not self.is_late(call)]
+        if late := len(calls) - len(in_time):
+            name = self._labels.name(SERVICE, oldest.service, oldest.environment, oldest.tool)
+            self._events[EventKey(conventions.LATE_CALLS, *name)] += late
+        return in_time
 
     def is_late(self, call: Call) -> bool:
         """Whether the call came more than ten minutes after it ended, or is imported."""
@@ -169,14 +176,14 @@ class Totals:
         slot = self.slot
         if self._tally:
             rows = sorted(self._tally.items())
-            stage.put("call_tally", [(hour, calls, slot, *key) for (key, hour), calls in rows])
+            stage.add("call_tally", [(hour, calls, slot, *key) for (key, hour), calls in rows])
         if self._calls:
-            stage.put(
+            stage.add(
                 "call_total",
                 [total.row(key, slot) for key, total in sorted(self._calls.items(), key=_key)],
             )
         if events := sorted((key, amount) for key, amount in self._events.items() if amount):
-            stage.put("event_total", [(amount, slot, *key) for key, amount in events])
+            stage.add("event_total", [(amount, slot, *key) for key, amount in events])
 
 
 def _key(item: tuple[CallKey, CallTotal]) -> CallKey:

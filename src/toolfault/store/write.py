@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
     from toolfault.store.rows import Call, Event, Log
 
+_OK = Outcome.OK.value
 _TRIES = 5
 _SESSION = """SELECT set_config('statement_timeout', '10s', false),
     set_config('idle_in_transaction_session_timeout', '60s', false),
@@ -113,9 +114,11 @@ class Writer:
         stage, labels = self._stage, self._labels
         labels.begin()
         self._groups.begin()
-        labels.admit(stage.cursor, calls, events)
-        ok = self._new("tool_call_ok", [call for call in calls if call.outcome == Outcome.OK], now)
-        others = self._new("tool_call", [call for call in calls if call.outcome != Outcome.OK], now)
+        ok = [call for call in calls if call.outcome == _OK]
+        others = [call for call in calls if call.outcome != _OK]
+        labels.admit(stage.cursor, ok, others, events)
+        ok = self._new("tool_call_ok", ok, now)
+        others = self._new("tool_call", others, now)
         new_events = self._new("run_event", events, now)
         new_logs = self._new("log_record", logs, now)
         write_references(stage, self._bounds.days("reference", now), others, new_events, new_logs)
