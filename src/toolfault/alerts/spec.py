@@ -58,7 +58,7 @@ class Above(Alert):
 class Spike(Above):
     """Above the usual, and no single conversation's doing: it goes on, or is more than two could do."""
 
-    apart: Whole = 2  # in each of the last two `Windows.stretch`
+    apart: Whole = 3  # in each of the last two `Windows.stretch`
     burst: Whole = 30  # or in the short window: 2 x 12 calls of a run, rounded up
 
 
