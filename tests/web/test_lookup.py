@@ -306,7 +306,11 @@ def test_the_card_holds_the_conversation_the_group_and_what_the_model_was_told(s
             "ref": this.reference_id,
         },
     }
-    assert (match.group.calls, match.group.status, sum(match.group.trend)) == (3, "open", 3)
+    assert (match.group.calls_last_day, match.group.status, sum(match.group.trend)) == (
+        3,
+        "open",
+        3,
+    )
     assert (match.words.owner, match.words.owner_detail) == ("Calendar tools", "#calendar-oncall")
     assert (match.writes, match.idempotent) == (True, False)
     assert match.runbook == "https://runbooks.example.com/book_meeting"
@@ -362,3 +366,16 @@ def test_an_envelope_holds_the_reference_only_where_the_user_is_to_hear_it(store
         },
     }
     assert lookup(engine, foreign.reference_id).matches[0].envelope is None
+
+
+def test_the_card_counts_the_calls_like_this_one(store, make, engine):
+    first = make.call()
+    store([first])
+    words = lookup(engine, first.reference_id).matches[0].words
+    assert words.incident_detail == "It is the only call of its kind so far."
+
+    store([make.call(started_at=first.started_at + timedelta(seconds=1))])
+    words = lookup(engine, first.reference_id).matches[0].words
+    assert words.incident_detail == (
+        "2 calls like this one in the last 24 hours, 2 in the last hour. Nobody has closed it."
+    )

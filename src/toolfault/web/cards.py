@@ -149,9 +149,12 @@ def _incident_words(known: Known, facts: words.Facts) -> tuple[str, str]:
     if known.group is None:
         return words.NOT_KNOWN, "No group of like calls is stored for it."
     group = known.group
-    if group.calls <= 1:
+    if group.first_seen == group.last_seen:
         return "No alert is open", "It is the only call of its kind so far."
-    count = f"{group.calls:,} calls like this one, {group.calls_last_hour:,} in the last hour"
+    count = (
+        f"{group.calls_last_day:,} calls like this one in the last 24 hours, "
+        f"{group.calls_last_hour:,} in the last hour"
+    )
     state = {
         "open": "Nobody has closed it.",
         "resolved": "It was resolved.",

@@ -11,19 +11,19 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from datetime import datetime
 
-    from toolfault.store.queries.groups import Group, Hour
+    from toolfault.store.queries.groups import Brief, Group, Hour
 
 _HOUR = timedelta(hours=1)
 _HOURS = 24
 
 
-def summarise(group: Group, hours: tuple[int, ...] = ()) -> GroupSummary:
-    """A group as cards and lists show it."""
+def summarise(group: Brief, hours: tuple[int, ...]) -> GroupSummary:
+    """A group as cards show it, with its calls in each of the last 24 hours."""
     return GroupSummary(
         fingerprint=group.fingerprint.hex(),
         title=group_title(group),
         status=group.status,
-        calls=group.calls,
+        calls_last_day=sum(hours),
         calls_last_hour=group.calls_last_hour,
         first_seen=group.first_seen,
         last_seen=group.last_seen,
@@ -32,7 +32,7 @@ def summarise(group: Group, hours: tuple[int, ...] = ()) -> GroupSummary:
     )
 
 
-def group_title(group: Group) -> str:
+def group_title(group: Group | Brief) -> str:
     """What a group is called: its exception and place, else its reason, else its code."""
     if group.exception_type:
         place = f" in {group.frame}" if group.frame else ""

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from sqlalchemy import Connection
 
     from toolfault.store.queries.base import Later
-    from toolfault.store.queries.groups import Group, Hour
+    from toolfault.store.queries.groups import Brief, Hour
     from toolfault.store.queries.references import Call, Log, Reference, Step, Tool
     from toolfault.web.lookup import Asked
     from toolfault.web.models import GroupSummary, IncidentSummary
@@ -77,7 +77,7 @@ class _OfOutline:
 
     call: Later[Call]
     tool: Later[Tool]
-    group: Later[Group] | None
+    group: Later[Brief] | None
     hours: Later[Hour] | None
 
     @classmethod
@@ -85,7 +85,7 @@ class _OfOutline:
         call, tool = queries.call_of(conn, row), queries.tool(conn, row)
         if row.fingerprint is None:
             return cls(call, tool, None, None)
-        group = group_queries.group(conn, row.fingerprint, asked.now, asked.viewer.scope)
+        group = group_queries.brief(conn, row.fingerprint, asked.now, asked.viewer.scope)
         since = grouping.begin_of_trend(asked.now)
         return cls(call, tool, group, group_queries.hours(conn, row.fingerprint, since))
 

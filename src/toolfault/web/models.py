@@ -96,7 +96,7 @@ class GroupSummary(Frozen):
     fingerprint: str
     title: str
     status: str
-    calls: int
+    calls_last_day: int = Field(description="The sum of the trend.")
     calls_last_hour: int
     first_seen: datetime
     last_seen: datetime

@@ -47,6 +47,21 @@ class Group(NamedTuple):
     versions: list[str]
 
 
+class Brief(NamedTuple):
+    """A group as the card of one of its calls shows it; without totals over all hours."""
+
+    fingerprint: bytes
+    first_seen: datetime
+    last_seen: datetime
+    calls_last_hour: int
+    status: str
+    code: str
+    reason: str | None
+    exception_type: str | None
+    frame: str | None
+    versions: list[str]
+
+
 class Hour(NamedTuple):
     """How often something happened in one hour."""
 
@@ -100,17 +115,28 @@ _GROUP = (
     in_scope("g.service"),
 )
 # Counted only for the groups of one page; the last hour in the rows, for the tally knows whole hours.
-_WITH_LAST_HOUR = (
-    "SELECT fingerprint, first_seen, last_seen, (SELECT coalesce(sum(calls), 0)::bigint",
-    "FROM error_group_tally AS t WHERE t.fingerprint = found.fingerprint) AS calls,",
+_LAST_HOUR = (
     "(SELECT count(*) FROM (",
     "SELECT 1 FROM tool_call WHERE tool_call.fingerprint = found.fingerprint",
     "AND started_at > %(hour_ago)s AND started_at < %(soon)s AND received_at > %(hour_ago)s",
     "LIMIT 10000) AS recent),",
+)
+_WITH_TOTALS = (
+    "SELECT fingerprint, first_seen, last_seen, (SELECT coalesce(sum(calls), 0)::bigint",
+    "FROM error_group_tally AS t WHERE t.fingerprint = found.fingerprint) AS calls,",
+    *_LAST_HOUR,
     "status, status_at, service, environment, tool, code, reason, exception_type, frame, sample_reference_id,",
     "versions FROM (",
 )
-_ONE = statement(*_WITH_LAST_HOUR, *_GROUP, "AND g.fingerprint = %(fingerprint)s) AS found")
+_THIS = (*_GROUP, "AND g.fingerprint = %(fingerprint)s) AS found")
+_ONE = statement(*_WITH_TOTALS, *_THIS)
+# A group of months has thousands of hours, and a look-up is to be quick: they are not summed for it.
+_BRIEF = statement(
+    "SELECT fingerprint, first_seen, last_seen,",
+    *_LAST_HOUR,
+    "status, code, reason, exception_type, frame, versions FROM (",
+    *_THIS,
+)
 _HOURS = statement(
     "SELECT hour, sum(calls)::bigint FROM error_group_tally",
     "WHERE fingerprint = %(fingerprint)s AND hour >= %(since)s GROUP BY hour ORDER BY hour",
@@ -153,6 +179,12 @@ def group(conn: Connection, fingerprint: bytes, now: datetime, scope: Scope = No
     return ask(conn, Group, _ONE, **values, **_last_hour(now))
 
 
+def brief(conn: Connection, fingerprint: bytes, now: datetime, scope: Scope = None) -> Later[Brief]:
+    """One group, without its totals."""
+    values = {"fingerprint": fingerprint, "scope": scope_value(scope)}
+    return ask(conn, Brief, _BRIEF, **values, **_last_hour(now))
+
+
 def groups(
     conn: Connection,
     now: datetime,
@@ -167,7 +199,7 @@ def groups(
 ) -> list[Group]:
     """Groups by when they were last seen, newest first; `before` is the last row of the page before."""
     stmt = statement(
-        *_WITH_LAST_HOUR,
+        *_WITH_TOTALS,
         "SELECT * FROM (",
         *_GROUP,
         "AND",
