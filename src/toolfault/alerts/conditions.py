@@ -32,8 +32,10 @@ if TYPE_CHECKING:
     Where = Mapping[str, str]
 
 CODE, OUTCOME = names.LABEL_CODE, names.LABEL_OUTCOME
-#: Answers with which ingestion turns a request away for now.
-TURNED_AWAY = 'status=~"429|503|RESOURCE_EXHAUSTED|UNAVAILABLE"'
+#: Answers with which ingestion turns a request away: for its token, or for now.
+TURNED_AWAY = (
+    'status=~"401|403|429|503|PERMISSION_DENIED|RESOURCE_EXHAUSTED|UNAUTHENTICATED|UNAVAILABLE"'
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -179,8 +181,8 @@ def _refusing(spec: Spec, limit: Limit) -> str:
     """Records that can never be stored, and requests turned away; each replica has its own."""
     window = spec.windows.medium
     never = f"increase({total(names.INGEST_REFUSED)}[{window}])"
-    for_now = f"increase({selector(total(names.INGEST_REQUESTS), TURNED_AWAY)}[{window}])"
-    return f"sum by (job, instance) (\n  {never}\n  or\n  {for_now}\n) > {limit('more_than')}"
+    away = f"increase({selector(total(names.INGEST_REQUESTS), TURNED_AWAY)}[{window}])"
+    return f"sum by (job, instance) (\n  {never}\n  or\n  {away}\n) > {limit('more_than')}"
 
 
 def _own(metric: str) -> Condition:

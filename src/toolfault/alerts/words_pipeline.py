@@ -99,17 +99,18 @@ WORDS: dict[str, Words] = {
         summary="Ingestion at <instance> refuses telemetry.",
         description="<instance> refused <value> records or requests in the last <medium>.",
         meaning=(
-            "Requests are turned away for now (senders repeat them), or records can never be stored "
-            "(they are lost and counted)."
+            "Requests are turned away for now (senders repeat them) or for their token (senders, a "
+            "Collector too, drop what they hold), or records can never be stored (they are lost and counted)."
         ),
         checks=(
-            "On the pipeline dashboard: turned away for now, or never storable, and why?",
+            "On the pipeline dashboard: turned away for now, for its token (401, 403), or never storable, and why?",
             "Is the database up, fast and not full?",
-            "Which sender makes the refused records?",
+            "Which sender has no valid ingest token (a Collector's log says so), or makes the refused records?",
         ),
         causes=(
             "More traffic than the database takes.",
             "A database that is away.",
+            "A token that was revoked, or is not in the database that was restored.",
             "A sender with broken identifiers.",
         ),
         over="Nothing has been refused for <medium>.",

@@ -67,8 +67,8 @@ def _stats(spec: Spec) -> tuple[Panel, ...]:
         Panel(
             kind="stat", title="Refused or turned away", unit="none", width=4, height=4, decimals=0,
             limits={0: GOOD, 1: WARN},
-            says="Records that can never be stored, and requests turned away for now (senders repeat those), in "
-            "the time shown.",
+            says="Records that can never be stored, and requests turned away for now (senders repeat "
+            "those) or for their token (those are lost), in the time shown.",
             queries=(Prom(expr=f"({refused} or vector(0)) + ({turned} or vector(0))"),),
             nothing="No replica answers",
         ),
