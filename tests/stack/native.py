@@ -32,16 +32,23 @@ _WITHIN = 90.0  # s, for each service
 _EVERY = 0.1
 
 
-def resolved(text=None, **variables):
-    """A compose file of this folder, read by the compose specification's own library."""
+def resolved(text=None, override="{}", **variables):
+    """A compose file of this folder, read by the compose specification's own library.
+
+    Args:
+        text: of the file; without it, the one we ship.
+        override: text of a `docker-compose.override.yml`.
+        variables: values in the place of defaults.
+    """
     text = (ROOT / "docker-compose.yml").read_text() if text is None else text
     for name, value in variables.items():  # the library's command knows defaults only
         text = re.sub(rf"\$\{{{name}:-[^}}]*\}}", value, text)
-    with tempfile.NamedTemporaryFile("w", suffix=".yml") as file:
-        file.write(text)
-        file.flush()
+    with tempfile.TemporaryDirectory() as folder:
+        files = [Path(folder, "compose.yml"), Path(folder, "override.yml")]
+        for file, content in zip(files, (text, override), strict=True):
+            file.write_text(content)
         done = subprocess.run(
-            [COMPOSE, "--format", "json", file.name],
+            [COMPOSE, "--format", "json", *files],
             cwd=ROOT, capture_output=True, text=True, check=False,
         )  # fmt: skip
     if done.returncode or done.stderr:

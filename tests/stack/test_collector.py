@@ -155,8 +155,13 @@ def test_a_check_through_the_collector_finds_its_sample(collector, service, toke
 def test_keys_known_to_hold_secrets_do_not_leave_the_collector(collector, kept):
     secret = "visibly-" + "fake-4711"
     attributes = {
-        "http.request.header.authorization": secret, "db.statement": secret, "user.password": secret,
-        "OPENAI_API_KEY": secret, "gen_ai.tool.call.arguments": secret, "kept": "kept-value",
+        "http.request.header.authorization": secret, "http.request.header.proxy-authorization": secret,
+        "http.request.header.cookie": secret, "http.response.header.set-cookie": secret,
+        "http.request.header.x-api-key": secret, "db.statement": secret, "user.password": secret,
+        "OPENAI_API_KEY": secret, "aws_secret_access_key": secret, "clientSecret": secret,
+        "refresh_token": secret, "auth.token": secret, "credentials": secret,
+        "gen_ai.tool.call.arguments": secret,
+        "kept": "kept-value", "gen_ai.usage.input_tokens": "kept-tokens", "session.id": "kept-session",
     }  # fmt: skip
     span = {
         "traceId": "1" * 32, "spanId": "1" * 16, "name": "any", "kind": 1,
@@ -166,7 +171,10 @@ def test_keys_known_to_hold_secrets_do_not_leave_the_collector(collector, kept):
 
     assert httpx.post(f"{collector.http}/v1/traces", json=body).status_code == 200
     until(lambda: "kept-value" in kept.read_text())
-    assert secret not in kept.read_text()
+    text = kept.read_text()
+    assert secret not in text
+    assert "kept-tokens" in text
+    assert "kept-session" in text
 
 
 def test_what_the_collector_kept_in_a_file_can_be_imported(

@@ -16,6 +16,7 @@ from tests.stack.native import NOT_RUN, ROOT, resolved
 from toolfault.store.embedded import _SETTINGS
 
 TEXT = (ROOT / "docker-compose.yml").read_text()
+GUIDE = (ROOT / "docs" / "deploy.md").read_text()
 DOCKERFILES = [ROOT / "Dockerfile", ROOT / "collector" / "Dockerfile"]
 MODEL = resolved()
 SERVICES = MODEL["services"]
@@ -57,6 +58,50 @@ def test_what_a_service_names_is_there(name):
             assert volume["source"] in MODEL["volumes"]
         else:
             assert Path(volume["source"]).exists()
+
+
+@pytest.mark.parametrize("folder", ["mine", "./mine", "mine/made"])
+def test_files_of_ones_own_are_mounted_however_their_folder_is_written(folder):
+    own = resolved(ALERTS_DIR=folder, DASHBOARDS_DIR=folder)["services"]
+    volumes = [
+        v for name in ("prometheus", "alertmanager", "grafana") for v in own[name]["volumes"]
+    ]
+    mounts = {v["target"]: v for v in volumes if v["type"] == "bind"}
+    assert {target: mount["source"] for target, mount in mounts.items()} == {
+        "/etc/prometheus": str(ROOT / folder),
+        "/etc/alertmanager/alertmanager.yml": str(ROOT / folder / "alertmanager.yml"),
+        "/etc/grafana/provisioning": str(ROOT / folder / "provisioning"),
+        "/etc/grafana/dashboards/toolfault": str(ROOT / folder),
+    }
+    assert all(mount["read_only"] for mount in mounts.values())
+
+
+def test_another_postgresql_is_reached_with_the_override_of_the_guide():
+    [override] = re.findall(r"<!-- run: override -->\n```yaml\n(.*?)```", GUIDE, re.DOTALL)
+    model = resolved(override=override)
+    assert "postgres" not in model["services"]
+    for service in model["services"].values():
+        assert "postgres" not in service.get("depends_on", {})
+    assert not model["networks"]["store"]["internal"]
+    told = model["services"]["grafana"]["environment"]
+    assert "TOOLFAULT_POSTGRES_ADDRESS=db.example.com:5432" in told
+    assert "TOOLFAULT_POSTGRES_DATABASE=toolfault" in told
+
+
+def test_the_settings_of_the_guide_without_docker_lead_prometheus_everywhere(tmp_path, toolfault):
+    [text] = re.findall(r"<!-- run: settings -->\n```yaml\n(.*?)```", GUIDE, re.DOTALL)
+    (tmp_path / "alerts.yml").write_text(text)
+    made = toolfault("alerts", "build", str(tmp_path), "--settings", str(tmp_path / "alerts.yml"))
+    assert made[0] == 0, made
+    config = yaml.safe_load((tmp_path / "prometheus.yml").read_text())
+    jobs = {job["job_name"]: job for job in config["scrape_configs"]}
+    assert {name: job["static_configs"][0]["targets"] for name, job in jobs.items()} == {
+        "toolfault": ["127.0.0.1:8700"],
+        "toolfault-tools": ["127.0.0.1:8700"],
+        "otel-collector": ["127.0.0.1:8888"],
+    }
+    token = {"credentials_file": "/etc/toolfault/scrape"}
+    assert jobs["toolfault"]["authorization"] == jobs["toolfault-tools"]["authorization"] == token
 
 
 @pytest.mark.parametrize("name", SERVICES)
