@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import http.client
 import json
+import ssl
 import urllib.error
 import urllib.request
 from typing import Any, Protocol
@@ -12,6 +13,7 @@ from urllib.parse import quote, urlencode
 _SECONDS = 10
 _NOT_FOUND = 404
 _NOT_ACCEPTED = 422
+TRUST = "Set SSL_CERT_FILE to the file of the authority that signed it, and use the name it was made for."
 
 
 class ServiceError(Exception):
@@ -74,11 +76,21 @@ def _asked(where: Service, path: str, method: str = "GET") -> dict[str, Any]:
             if error.code == _NOT_FOUND:
                 return _decoded(error.read(), where.url)
             raise ServiceError(_refusal(where.url, error)) from None
-    except (OSError, http.client.HTTPException, ValueError):
+    except (OSError, http.client.HTTPException, ValueError) as error:
+        if problem := untrusted(error):
+            raise ServiceError(
+                f"The certificate of {where.url} is not trusted: {problem}. {TRUST}"
+            ) from None
         raise ServiceError(
             f"No service answers at {where.url}. Start one with `toolfault up`, or say where it "
             "is with --url or TOOLFAULT_URL."
         ) from None
+
+
+def untrusted(error: Exception) -> str | None:
+    """What is wrong with the certificate, where a request failed for that."""
+    reason = getattr(error, "reason", None)
+    return reason.verify_message if isinstance(reason, ssl.SSLCertVerificationError) else None
 
 
 def _refusal(url: str, error: urllib.error.HTTPError) -> str:

@@ -248,6 +248,8 @@ def test_a_certificate_has_to_be_trusted(check, database, tmp_path):
     assert code == 1
     assert "not trusted" in refused["TLS"]["told"]
     assert "OTEL_EXPORTER_OTLP_CERTIFICATE" in refused["TLS"]["next_step"]
+    assert "not trusted" in refused["ready"]["told"]
+    assert "SSL_CERT_FILE" in refused["ready"]["next_step"]
     for steps in trusted.values():
         assert (steps["TLS"]["state"], steps["telemetry"]["state"]) == ("ok", "ok")
 

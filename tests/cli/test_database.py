@@ -1,10 +1,13 @@
 """Commands that work on the database: the read role's password, tokens kept in files."""
 
 import json
+from concurrent.futures import ThreadPoolExecutor
 
 import psycopg
 import pytest
 
+from toolfault import settings
+from toolfault.cli import database
 from toolfault.store import schema
 from toolfault.store.queries.base import open_engine
 from toolfault.store.tokens import Role, verify_token
@@ -88,6 +91,28 @@ def test_a_token_in_a_file_is_kept_until_it_is_to_be_replaced(toolfault, databas
     assert file.read_text() != first
     assert _secret_in(file, database_url).roles == [Role.INGEST]
     assert [each.name for each in tmp_path.iterdir()] == ["ingest"]
+
+
+def test_two_runs_at_once_leave_one_whole_token_in_the_file(database_url, tmp_path):
+    file, chosen = tmp_path / "ingest", settings.read({"TOOLFAULT_DATABASE_URL": database_url})
+    with ThreadPoolExecutor(2) as pool:
+        runs = [
+            pool.submit(database.replace_token, chosen, "collector", ["ingest"], None, file)
+            for _ in range(2)
+        ]
+    ids = {run.result()[0]["id"] for run in runs}
+
+    assert str(_secret_in(file, database_url).id) in ids
+    assert [each.name for each in tmp_path.iterdir()] == ["ingest"]
+
+
+def test_the_id_of_a_token_can_be_copied_from_a_narrow_terminal(toolfault, database_url):
+    here = {"TOOLFAULT_DATABASE_URL": database_url, "COLUMNS": "80"}
+    _, made, _ = toolfault("token", "create", "support-desk", "--role", "support", "--json", **here)
+    code, out, _ = toolfault("token", "list", **here)
+
+    assert code == 0
+    assert json.loads(made)["id"] in out
 
 
 def test_a_token_cannot_be_replaced_without_saying_where(toolfault, database_url):

@@ -239,8 +239,12 @@ async def test_the_audit_names_the_token(guarded, token, engine):
 
 
 async def test_an_open_service_answers_only_to_names_of_its_own_machine(web, browse):
-    foreign = {"Host": "evil.example:8700"}
-    assert (await web.get("/api/v1/errors", headers=foreign)).status_code == 421
+    for foreign in ("evil.example:8700", "127.0.0.1.evil.example", "192.0.2.1", ""):
+        answer = await web.get("/api/v1/errors", headers={"Host": foreign})
+        assert answer.status_code == 421
+    for own in ("localhost:8700", "127.0.0.1", "127.9.9.7:28700", "[::1]:8700"):
+        answer = await web.get("/api/v1/errors", headers={"Host": own})
+        assert answer.status_code == 200
     named = browse(base_url="https://faults.example.com")
     assert (
         await named.get("/api/v1/errors", headers={"Host": "faults.example.com"})

@@ -22,7 +22,7 @@ _METHOD = "/opentelemetry.proto.collector.trace.v1.TraceService/Export"
 _PROTOBUF = "application/x-protobuf"
 _ADDRESS = "OTEL_EXPORTER_OTLP_ENDPOINT or --endpoint"
 _TOKEN = "Set OTEL_EXPORTER_OTLP_HEADERS='authorization=Bearer TOKEN' to a token with the role ingest (`toolfault token create NAME --role ingest`)."  # noqa: S105 - a sentence
-_NOT_OTLP = f"Check the port and the path of {_ADDRESS}, and OTEL_EXPORTER_OTLP_PROTOCOL: 4317 takes grpc, 4318 http/protobuf."
+_NOT_OTLP = f"Check http or https, the port and the path of {_ADDRESS}, and OTEL_EXPORTER_OTLP_PROTOCOL: 4317 takes grpc, 4318 http/protobuf."
 
 
 def connect(to: Endpoint) -> str:

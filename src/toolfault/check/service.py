@@ -51,7 +51,11 @@ def ready(where: client.Service) -> Readiness:
             f"{where.url} is not ready: {reason}",
             "Bring back what it misses (as a rule its database); it recovers by itself.",
         ) from None
-    except OSError:
+    except OSError as error:
+        if problem := client.untrusted(error):
+            raise CheckError(
+                f"The certificate of {where.url} is not trusted: {problem}.", client.TRUST
+            ) from None
         raise CheckError(
             f"No service answers at {where.url}.",
             f"Start it with `toolfault up`, or say where it is with {_ADDRESS}.",

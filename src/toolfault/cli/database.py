@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import secrets
 from typing import TYPE_CHECKING, Any
 
 from toolfault.settings import SettingError, StartError
@@ -150,7 +151,7 @@ def replace_token(
     Raises:
         SettingError: a role is none, or the file cannot be written.
     """
-    beside = file.with_name(f".{file.name}.new")
+    beside = file.with_name(f".{file.name}.{secrets.token_hex(4)}.new")
     try:
         with beside.open("w") as written:
             made = make_token(settings, name, roles, services)

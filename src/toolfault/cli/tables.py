@@ -25,7 +25,9 @@ def table(items: Iterable[dict[str, Any]], *columns: str) -> Table:
     for column in columns:
         # What a reader copies is never broken over lines.
         shown.add_column(
-            column.replace("_", " "), overflow="fold", no_wrap=column.startswith("reference")
+            column.replace("_", " "),
+            overflow="fold",
+            no_wrap=column == "id" or column.startswith("reference"),
         )
     for item in items:
         shown.add_row(*(Text(_second(column, item[column])) for column in columns))

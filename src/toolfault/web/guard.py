@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ipaddress
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
@@ -28,7 +29,6 @@ _HEADERS = {
     "Permissions-Policy": "camera=(), geolocation=(), microphone=()",
 }
 _SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
-_LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
 _MAX_BODY = 1024 * 1024
 
 
@@ -42,7 +42,8 @@ class Guard:
     def __init__(self, app: ASGIApp, *, is_open: bool, base_url: str | None) -> None:
         self._app = app
         own = urlsplit(base_url).hostname if base_url else None
-        self._hosts = _LOOPBACK | ({own} if own else set()) if is_open else None
+        self._own = {"localhost", own or "localhost"}
+        self._is_open = is_open
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answers one request."""
@@ -74,7 +75,7 @@ class Guard:
 
     def _check(self, method: str, headers: Headers) -> None:
         host = _hostname(f"//{headers.get('host', '')}")
-        if self._hosts is not None and host not in self._hosts:
+        if self._is_open and host not in self._own and not _is_loopback(host):
             raise ProblemError(
                 421, "Use the address this service was started with, or set TOOLFAULT_BASE_URL."
             )
@@ -119,6 +120,14 @@ def _hostname(address: str) -> str | None:
         return urlsplit(address).hostname
     except ValueError:  # half an IPv6 address
         return None
+
+
+def _is_loopback(host: str | None) -> bool:
+    """Whether it is such an address; a name is nobody's promise."""
+    try:
+        return ipaddress.ip_address(host or "").is_loopback
+    except ValueError:
+        return False
 
 
 def is_from_our_page(headers: Headers) -> bool:
