@@ -25,6 +25,14 @@ for name in [name for name in os.environ if name.startswith(("TOOLFAULT_", "OTEL
     del os.environ[name]
 
 
+def pytest_terminal_summary(terminalreporter):
+    """Times that a test shows beside its result."""
+    for report in terminalreporter.getreports("passed"):
+        for what, seconds in report.user_properties:
+            name = report.nodeid.partition("::")[2]
+            terminalreporter.write_line(f"{name}: {what} after {seconds:.1f} s")
+
+
 @pytest.fixture(scope="session")
 def postgres():
     """Address of an embedded server; one for each worker of xdist."""

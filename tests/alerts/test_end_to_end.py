@@ -95,7 +95,7 @@ def _reached(receiver, folder):
 
 
 @contextmanager
-def _agent(service, way, conversations):
+def _agent(service, way, conversations, clock):
     """An agent that breaks once its declared tools have been scraped."""
     settings = {
         "OTEL_EXPORTER_OTLP_ENDPOINT": service.grpc,
@@ -113,6 +113,7 @@ def _agent(service, way, conversations):
         assert process.stdout.readline() == "ready\n"
         _until(lambda: f'service="breaks-{way}"' in _totals(service))
         time.sleep(4)  # scraped every two seconds
+        clock.start()
         out, _ = process.communicate("break\n")
     assert process.returncode == 0
     yield json.loads(out)
@@ -130,6 +131,24 @@ def _until(condition):
     return found
 
 
+class Clock:
+    """Shows beside a test's result how long something took since its agent broke."""
+
+    def __init__(self, record):
+        self._record, self._began = record, 0.0
+
+    def start(self):
+        self._began = time.monotonic()
+
+    def show(self, what):
+        self._record(what, time.monotonic() - self._began)
+
+
+@pytest.fixture
+def clock(record_property):
+    return Clock(record_property)
+
+
 def _incident(service, reference):
     matches = service.look_up(reference)["matches"]
     return matches[0].get("incident") if matches else None
@@ -142,10 +161,11 @@ def _triggered(pages, since):
     ]
 
 
-def test_a_burst_of_internal_errors_becomes_an_incident_on_the_card_and_ends(service, pages):
+def test_a_burst_of_internal_errors_becomes_an_incident_on_the_card_and_ends(service, pages, clock):
     before = len(pages[0])
-    with _agent(service, "one", 60) as references:
+    with _agent(service, "one", 60, clock) as references:
         incident = _until(lambda: _incident(service, references[0]))
+        clock.show("the incident on the card")
     assert incident["name"] == "ToolfaultInternalErrorSpike"
     assert incident["summary"] == (
         "INTERNAL errors of broken are far above the usual level: most likely a bug."
@@ -153,34 +173,41 @@ def test_a_burst_of_internal_errors_becomes_an_incident_on_the_card_and_ends(ser
     assert incident["runbook"].endswith("/runbooks#toolfaultinternalerrorspike")
     assert incident["until"] is None
     _until(lambda: _triggered(pages, before))
+    clock.show("the page")
     assert _triggered(pages, before) == [incident["summary"]]
     _until(lambda: _incident(service, references[0])["until"])
+    clock.show("the end")
 
 
-def test_a_rejected_credential_becomes_an_incident_and_a_page(service, pages):
+def test_a_rejected_credential_becomes_an_incident_and_a_page(service, pages, clock):
     before = len(pages[0])
-    with _agent(service, "denied", 90) as references:
+    with _agent(service, "denied", 90, clock) as references:
         incident = _until(lambda: _incident(service, references[0]))
+        clock.show("the incident on the card")
     assert incident["name"] == "ToolfaultCredentialRejected"
     _until(lambda: _triggered(pages, before))
+    clock.show("the page")
     assert _triggered(pages, before) == [
         "Most calls of denied are denied: its credential has probably expired."
     ]
 
 
-def test_conversations_that_give_up_become_an_incident_that_wakes_nobody(service, pages):
+def test_conversations_that_give_up_become_an_incident_that_wakes_nobody(service, pages, clock):
     before = len(pages[0])
-    with _agent(service, "down", 60) as references:
+    with _agent(service, "down", 60, clock) as references:
         incident = _until(lambda: _incident(service, references[0]))
+        clock.show("the incident on the card")
     assert incident["name"] == "ToolfaultBudgetExhaustionRising"
     assert _triggered(pages, before) == []
 
 
-def test_six_tools_that_break_at_once_page_once(service, pages):
+def test_six_tools_that_break_at_once_page_once(service, pages, clock):
     before = len(pages[0])
-    with _agent(service, "six", 60) as references:
+    with _agent(service, "six", 60, clock) as references:
         incident = _until(lambda: _incident(service, references[0]))
+        clock.show("the incident on the card")
         _until(lambda: _triggered(pages, before))
+        clock.show("the page")
         _until(lambda: _incident(service, references[0])["until"])
     assert incident["name"] == "ToolfaultManyToolsFailing"
     assert _triggered(pages, before) == [
