@@ -61,6 +61,11 @@ def test_what_nothing_could_be_replayed_from_is_refused(exported, wrong, words):
         dead_letters.record(wrong)
 
 
+def test_a_payload_that_is_no_dict_is_said(exported):
+    with pytest.raises(TypeError, match="is 'A-1'; give a dict"):
+        dead_letters.record("A-1")
+
+
 def test_a_letter_nobody_takes_is_lost_aloud(caplog):
     with caplog.at_level(logging.ERROR):
         assert not dead_letters.record({"order_id": "A-1"}, tool="refund_order")

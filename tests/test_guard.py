@@ -1,6 +1,7 @@
 """The guard around every kind of function, and what its caller gets."""
 
 import asyncio
+import contextvars
 import inspect
 import time
 from datetime import date
@@ -227,6 +228,8 @@ def test_a_timeout_for_a_sync_function_is_refused_with_what_to_do():
         ({"timeout": "3"}, "give seconds, more than 0"),
         ({"writes": "no"}, "write True or False"),
         ({"reasons": ["a"]}, "write a dict"),
+        ({"reasons": {"Slot Taken": "words"}}, "snake_case"),
+        ({"reasons": {"slot_taken": None}}, "words for the user"),
         ({"error_map": {ValueError: 1}}, r"write ToolErrorMap\("),
         ({"budget_limit": 0}, "give 1 or more"),
     ],
@@ -234,6 +237,40 @@ def test_a_timeout_for_a_sync_function_is_refused_with_what_to_do():
 def test_an_option_that_does_not_fit_is_said(options, told):
     with pytest.raises(ValueError, match=told):
         guard("t", **options)
+
+
+def test_a_handler_that_was_not_made_is_said_where_it_is_written():
+    with pytest.raises(TypeError, match=r"write fail_invocation\(\)"):
+        guard("t", on_error=toolfault.handlers.fail_invocation)
+
+
+def test_one_instance_may_be_raised_again_and_again():
+    full = ToolRefusal("book", "booked_out", "There is no seat left.")
+
+    @guard("book")
+    def book():
+        raise full
+
+    for _ in range(3):
+        book()
+    assert full.__traceback__ is None
+
+
+def test_a_coroutine_that_is_thrown_away_elsewhere_is_cancelled_and_raises_nothing(exported):
+    class Never:
+        def __await__(self):
+            yield
+
+    @guard("slow")
+    async def slow():
+        await Never()
+
+    running = slow()
+    contextvars.copy_context().run(running.send, None)
+    running.close()
+
+    (span,) = exported.spans
+    assert span.attributes["toolfault.outcome"] == "cancelled"
 
 
 def test_arguments_that_do_not_match_ran_nothing():
@@ -588,6 +625,26 @@ class TestAwkward:
                 pass
 
         assert_envelope(self.answer(Bare()), code="INTERNAL", action="stop_and_tell_user")
+
+    @pytest.mark.parametrize(
+        "wrong",
+        [
+            {"retry_after": "5"},
+            {"effect": "maybe"},
+            {"code": "DOWN"},
+            {"reason": None},
+            {"field": 1},
+        ],
+    )
+    def test_a_typed_error_with_attributes_of_other_kinds_still_answers(self, wrong):
+        kind = type("Odd", (ToolFailure,), {"__init__": lambda _: None, "transient": True} | wrong)
+        assert_envelope(self.answer(kind(), max_attempts=2), code="INTERNAL")
+
+    def test_a_reason_or_a_wait_of_another_kind_is_said_to_the_author(self):
+        with pytest.raises(ValueError, match="reason 5 is not a snake_case code"):
+            ToolFailure("t", 5, code="INTERNAL")
+        with pytest.raises(ValueError, match="retry_after is '5'; give seconds"):
+            ToolFailure("t", "down", transient=True, retry_after="5")
 
     def test_a_message_that_is_no_text_is_said_to_the_author(self):
         with pytest.raises(TypeError, match="message is a ValueError; write text"):

@@ -1,6 +1,8 @@
 """Retries around one model call: what is repeated, what is counted, what is told."""
 
 import asyncio
+import contextvars
+import gc
 import inspect
 import time
 
@@ -262,6 +264,40 @@ def test_an_option_that_does_not_fit_is_said(options, words):
         retrying(**options)
 
 
+@pytest.mark.parametrize("options", [{"transient": True}, {"on_error": ("sorry",)}])
+def test_a_rule_or_handler_that_is_no_function_is_said(options):
+    with pytest.raises(TypeError, match="give a function of the exception"):
+        retrying("m", **options)
+
+
+def test_a_rule_that_raises_hides_neither_the_error_nor_the_call(exported):
+    def ask():
+        raise KeyError("answer")
+
+    with pytest.raises(KeyError):
+        retry_model_call(ask, model="m", transient=lambda error: error.status_code == OVERLOADED)
+
+    (call,) = told(exported, conventions.MODEL_CALL)
+    assert call["toolfault.result"] == "error"
+
+
+def test_a_coroutine_that_is_thrown_away_elsewhere_is_neither_a_success_nor_an_error(exported):
+    class Never:
+        def __await__(self):
+            yield
+
+    async def ask():
+        await Never()
+
+    running = retry_model_call(ask, model="m")
+    contextvars.copy_context().run(running.send, None)
+    running.close()
+
+    (call,) = told(exported, conventions.MODEL_CALL)
+    assert "toolfault.result" not in call
+    assert exported.named(conventions.MODEL_ERROR) == []
+
+
 # --- streams -------------------------------------------------------------------------------------
 
 #: Each attempt: how many items it gives, then the status it breaks with (None: it ends well), and
@@ -404,6 +440,17 @@ async def test_a_reader_who_leaves_an_async_stream_ends_the_step(exported):
     (call,) = told(exported, conventions.MODEL_CALL)
     assert call["toolfault.result"] == "ok"
     assert [item async for item in stream] == []
+
+
+def test_a_reader_who_just_goes_away_ends_the_step_too(exported):
+    provider = Streams([(3, None, False)])
+    for item in retry_model_call(provider.open, model="m"):
+        assert item == (0, 0)
+        break
+    gc.collect()
+
+    (call,) = told(exported, conventions.MODEL_CALL)
+    assert call["toolfault.result"] == "ok"
 
 
 def test_what_a_providers_stream_offers_besides_is_still_there():

@@ -103,7 +103,7 @@ def test_a_run_without_end_keeps_its_last_thousand_calls():
     assert len(run.calls) == 1000
 
 
-@pytest.mark.parametrize("deadline", [0, -1, float("nan")])
+@pytest.mark.parametrize("deadline", [0, -1, float("nan"), "30"])
 def test_a_deadline_is_more_than_no_seconds(deadline):
     with pytest.raises(ValueError, match="deadline"):
         toolfault.run("c", deadline=deadline)

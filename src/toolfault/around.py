@@ -74,7 +74,7 @@ class Hook:
     def failure(self, call: Call) -> Any:
         """What the caller gets: the envelope, or the typed error raised. A refusal is data."""
         error = call.error
-        if error is None or error.outcome is Outcome.DECLINED or self.answers(call.escalates):
+        if error is None or self._is_data(call):
             return call.answer
         # Without its cause and notes: frameworks copy a traceback's text to spans and to the model.
         vars(error).pop("__notes__", None)
@@ -85,7 +85,16 @@ class Hook:
         if type(error) is TypeError and (rejected := _rejected(self.tool.name, asked)):
             call.never_ran(rejected)
             return None
-        return call.failed(error)
+        wait = call.failed(error)
+        if wait is None and issubclass(type(error), ToolError) and self._is_data(call):
+            # An author may raise one instance again and again: each time its traceback would grow.
+            BaseException.with_traceback(error, None)
+        return wait
+
+    def _is_data(self, call: Call) -> bool:
+        """Whether the caller reads the failure; else it is raised. A refusal is data."""
+        declined = call.error is not None and call.error.outcome is Outcome.DECLINED
+        return declined or self.answers(call.escalates)
 
     def answers(self, escalates: bool = False) -> bool:
         """Whether the caller gets envelopes; the run's policy wins over `on_error`."""

@@ -4,11 +4,19 @@ from __future__ import annotations
 
 from toolfault import conventions as c
 from toolfault import retry, taxonomy
+from toolfault.conventions import MAX_NAME
 from toolfault.errors import ToolError, ToolResultError
+from toolfault.redact import cap
 from toolfault.run import Run
-from toolfault.taxonomy import Effect
+from toolfault.taxonomy import Code, Effect
+from toolfault.telemetry import declared
 from toolfault.telemetry.declared import Tool
 from toolfault.telemetry.record import Attributes
+
+
+def tool_named(name: str) -> Tool:
+    """What is declared of a tool; a name nobody declared may be made of whatever a model has read."""
+    return declared.known(name) or Tool(name=cap(name, MAX_NAME))
 
 
 def identity(tool: Tool, call_id: str | None, run: Run | None) -> Attributes:
@@ -26,6 +34,23 @@ def identity(tool: Tool, call_id: str | None, run: Run | None) -> Attributes:
         if run.conversation_id is not None:
             told[c.CONVERSATION_ID] = run.conversation_id
     return told
+
+
+def is_sound(error: object) -> bool:
+    """Whether it is a typed error whose fields are what they should be.
+
+    A subclass may set them itself, as attributes of its class, where nothing checks them.
+    """
+    if not isinstance(error, ToolError):
+        return False
+    texts = error.message, error.field, error.evidence, error.user_message
+    return (
+        isinstance(error.code, Code)
+        and isinstance(error.reason, str)
+        and isinstance(error.effect, Effect | None)
+        and isinstance(error.retry_after, int | float | None)
+        and all(isinstance(text, str | None) for text in texts)
+    )
 
 
 def effect_of(error: ToolError, tool: Tool) -> Effect:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import copy
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from contextvars import Token
 from typing import Any
 
@@ -144,7 +145,8 @@ class Call:
         """Leave for good; a call that was left in the middle ends as cancelled."""
         if not self._finished:
             self._cancelled()
-        self.leave()
+        with suppress(ValueError):  # a coroutine that is thrown away ends in whichever context
+            self.leave()
 
     def begin(self) -> None:
         """An attempt starts now."""
@@ -189,8 +191,8 @@ class Call:
     def _classified(self, raised: Exception) -> ToolError:
         try:
             error = self.error_map.classify(raised, tool=self.tool.name)
-            # Rules are the author's: one may return anything.
-            return error if isinstance(error, ToolError) else self._nameless()
+            # Rules and subclasses are the author's: one may return, the other hold anything.
+            return error if attempts.is_sound(error) else self._nameless()
         except Exception:  # noqa: BLE001 - a rule that raises, an exception made to be awkward
             report.note_fault()
             return self._nameless()

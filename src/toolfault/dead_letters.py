@@ -87,6 +87,7 @@ def record(
 
     Raises:
         ValueError: the payload is no JSON or too long; nothing could ever be replayed from it.
+        TypeError: it is no mapping.
     """
     told: Attributes = {c.PAYLOAD: _written(payload)}
     known = {c.TOOL_NAME: tool, c.REFERENCE_ID: reference_id}
@@ -96,13 +97,19 @@ def record(
         known[c.REFERENCE_ID] = reference_id or as_typed.reference_id
     told |= {key: value for key, value in known.items() if value is not None}
     if not events.is_on():
-        _log.error("a dead letter of %s is lost: call toolfault.configure() first", tool or "a run")
+        _log.error(
+            "a dead letter of %s is lost, for events go nowhere: call toolfault.configure() first, "
+            "without OTEL_SDK_DISABLED",
+            tool or "a run",
+        )
         return False
     run_events.send(c.DEAD_LETTER, told, run or current_run(), events.WARN)
     return True
 
 
 def _written(payload: Mapping[str, Any]) -> str:
+    if not isinstance(payload, Mapping):
+        raise TypeError(f"the payload of a dead letter is {payload!r}; give a dict")
     try:
         told = json.dumps(scrub_attributes(payload), allow_nan=False)
     except (TypeError, ValueError) as wrong:

@@ -26,6 +26,13 @@ from toolfault.taxonomy import Code, Effect, Outcome
 _REASON = re.compile(r"[a-z][a-z0-9_]*")
 
 
+def is_reason(value: object) -> bool:
+    """Whether it is a snake_case code that a tool may give as its reason."""
+    return (
+        isinstance(value, str) and len(value) <= MAX_NAME and _REASON.fullmatch(value) is not None
+    )
+
+
 class ToolError(Exception):
     """Base of every typed tool error. Raise one of its subclasses.
 
@@ -83,11 +90,12 @@ class ToolError(Exception):
         ):
             if text is not None and not isinstance(text, str):
                 raise TypeError(f"{name} is a {type(text).__name__}; write text")
-        if not _REASON.fullmatch(reason) or len(reason) > MAX_NAME:
+        if not is_reason(reason):
             raise ValueError(
                 f"reason {reason!r} is not a snake_case code; write one such as 'slot_taken'"
             )
-        if retry_after is not None and not 0 <= retry_after < float("inf"):
+        is_wait = isinstance(retry_after, int | float | None)
+        if not is_wait or (retry_after is not None and not 0 <= retry_after < float("inf")):
             raise ValueError(f"retry_after is {retry_after!r}; give seconds, 0 or more")
         self.tool = tool
         self.reason = reason

@@ -6,6 +6,7 @@ is reported once.
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -14,6 +15,7 @@ from toolfault.around import Hook, OnError
 from toolfault.call import Decide
 from toolfault.conventions import MAX_NAME
 from toolfault.error_map import ToolErrorMap
+from toolfault.errors import is_reason
 from toolfault.handlers import Handler, deciding
 from toolfault.idempotency import keyed
 from toolfault.telemetry import declared
@@ -61,7 +63,7 @@ def guard(
 
     Raises:
         ValueError: an option that does not fit, said with what to do instead.
-        TypeError: what is decorated is not a function.
+        TypeError: what is decorated is not a function, or a handler is none.
     """
     mode, decide = _decided(on_error)
     _require_sane(locals() | {"on_error": mode})
@@ -111,7 +113,24 @@ def _decided(on_error: OnError | Handler | Sequence[Handler]) -> tuple[OnError, 
     if isinstance(on_error, str):
         return on_error, None
     handlers = (on_error,) if callable(on_error) else tuple(on_error)
+    for handler in handlers:
+        if not _is_handler(handler):
+            name = getattr(handler, "__name__", repr(handler))
+            raise TypeError(
+                f"on_error is {name}, which takes no error and context: where it makes a handler, "
+                f"write {name}()"
+            )
     return "envelope", deciding(handlers)
+
+
+def _is_handler(given: Any) -> bool:
+    try:
+        inspect.signature(given).bind(None, None)
+    except ValueError:  # a function of C that does not say what it takes
+        return True
+    except TypeError:
+        return False
+    return True
 
 
 def _require_sane(options: Mapping[str, Any]) -> None:
@@ -119,6 +138,12 @@ def _require_sane(options: Mapping[str, Any]) -> None:
     for name, (fits, told) in _SANE.items():
         if not fits(options[name]):
             raise ValueError(f"{name} is {options[name]!r}; {told}")
+
+
+def _are_reasons(value: Any) -> bool:
+    return isinstance(value, Mapping) and all(
+        is_reason(reason) and isinstance(words, str) for reason, words in value.items()
+    )
 
 
 def _is_count(value: Any) -> bool:
@@ -138,8 +163,8 @@ _SANE: dict[str, tuple[Callable[[Any], bool], str]] = {
     "writes": (lambda value: isinstance(value, bool), "write True or False"),
     "idempotent": (lambda value: isinstance(value, bool), "write True or False"),
     "reasons": (
-        lambda reasons: reasons is None or isinstance(reasons, Mapping),
-        'write a dict: {"slot_taken": "words for the user"}',
+        lambda reasons: reasons is None or _are_reasons(reasons),
+        'write a dict of snake_case codes: {"slot_taken": "words for the user"}',
     ),
     "error_map": (
         lambda rules: rules is None or isinstance(rules, ToolErrorMap),

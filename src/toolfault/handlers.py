@@ -16,11 +16,11 @@ from typing import NamedTuple, Protocol, runtime_checkable
 
 from toolfault import carried
 from toolfault import conventions as c
+from toolfault.attempts import tool_named
 from toolfault.call import Call, Decide
 from toolfault.envelope import Envelope
 from toolfault.errors import ToolError
-from toolfault.telemetry import declared, report
-from toolfault.telemetry.declared import Tool
+from toolfault.telemetry import report
 from toolfault.transport import TRANSPORT
 
 _log = logging.getLogger(__name__)
@@ -200,14 +200,14 @@ def backstop(tool: str, error: Exception, *, call_id: str | None = None) -> Enve
     """
     if isinstance(error, ToolError) and error.answer is not None:
         return error.answer
-    call = Call(declared.known(tool) or Tool(name=tool), TRANSPORT, call_id=call_id)
+    call = Call(tool_named(tool), TRANSPORT, call_id=call_id)
     call.start()
     try:
         call.begin()
         call.failed(error)
     finally:
         call.stop()
-    reference_id = call.current.reference_id
+    reference_id, tool = call.current.reference_id, call.tool.name
     _log.error(
         "tool %s is not guarded and raised, ref %s: put @toolfault.guard(%r) on it",
         tool, reference_id, tool, exc_info=error,

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from typing import Any, NamedTuple
 
@@ -15,6 +16,8 @@ from toolfault.model_errors import is_transient, typed
 from toolfault.run import Run, RunLimitExceededError, current_run
 from toolfault.telemetry import detail, events, run_events
 from toolfault.telemetry.record import Attributes
+
+_log = logging.getLogger(__name__)
 
 OK, ERROR, EXHAUSTED = "ok", "error", "exhausted"
 #: Looks at a failed model call: what to use in its place, or None to let it fail.
@@ -145,11 +148,16 @@ class ModelStep(ModelCall):
         try:
             yield
         finally:
-            _asked.reset(token)
+            with suppress(ValueError):  # a coroutine that is thrown away ends in whichever context
+                _asked.reset(token)
 
     def passes(self, error: BaseException) -> bool:
-        """Whether the policy says that it does."""
-        return not self.emitted and self._policy.is_transient(error)
+        """Whether the policy says that it does; one that raises hides no error, and says no."""
+        try:
+            return not self.emitted and self._policy.is_transient(error)
+        except Exception:  # noqa: BLE001 - a rule of the application's
+            _log.warning("transient= raised, so %s is not asked again", self.model, exc_info=True)
+            return False
 
     def failed(self, error: BaseException) -> float | None:
         """Seconds until the next attempt; None when the step is over."""
@@ -223,6 +231,7 @@ def policy(
 
     Raises:
         ValueError: an option that does not fit, said with what to do instead.
+        TypeError: a rule or handler that is no function.
     """
     if not isinstance(model, str) or not model:
         raise ValueError("say which model is asked, such as model='gpt-5': metrics count by it")
@@ -231,4 +240,7 @@ def policy(
             f"max_attempts is {max_attempts!r}; the first attempt counts, give 1 or more"
         )
     handlers = (on_error,) if callable(on_error) else tuple(on_error)
+    for name, given in (("transient", transient), *(("on_error", one) for one in handlers)):
+        if not callable(given):
+            raise TypeError(f"{name} is {given!r}; give a function of the exception")
     return Policy(model, max_attempts, transient, handlers)

@@ -26,6 +26,13 @@ class _Stream:
         self._over = False
         self._returned: Any = None  # by a generator
 
+    def __del__(self) -> None:
+        self._left()  # by a reader who has closed nothing
+
+    def _left(self) -> None:
+        """Nobody reads it any more; nothing where it has ended before."""
+        self._step.ended(OK if self._step.emitted else None)
+
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_"):
             raise AttributeError(name)
@@ -67,7 +74,7 @@ class ModelStream(_Stream, Iterator[Any]):
         """End it before its end; the provider's stream is closed too."""
         self._over = True
         _close(self._source)
-        self._step.ended(OK if self._step.emitted else None)
+        self._left()
 
     def __enter__(self) -> Self:
         return self
@@ -104,7 +111,7 @@ class AsyncModelStream(_Stream, AsyncIterator[Any]):
         """End it before its end; the provider's stream is closed too."""
         self._over = True
         await _aclose(self._source)
-        self._step.ended(OK if self._step.emitted else None)
+        self._left()
 
     async def __aenter__(self) -> Self:
         return self

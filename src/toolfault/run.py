@@ -86,7 +86,7 @@ class Run:
         policy: ToolFailurePolicy | None = None,
         state: MutableMapping[str, Any] | None = None,
     ) -> None:
-        if deadline is not None and not deadline > 0:
+        if deadline is not None and not (isinstance(deadline, int | float) and deadline > 0):
             raise ValueError(f"deadline is {deadline!r}; give seconds from now, more than 0")
         if max_tool_attempts < 0:
             raise ValueError(f"max_tool_attempts is {max_tool_attempts!r}; give 0 or more")

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from toolfault import conventions as c
+from toolfault.attempts import tool_named
 from toolfault.call import Call
 from toolfault.envelope import Envelope
 from toolfault.errors import ToolError
-from toolfault.redact import scrub
 from toolfault.taxonomy import Outcome
 from toolfault.telemetry import report
-from toolfault.telemetry.declared import Tool
 from toolfault.telemetry.record import Attributes
 from toolfault.transport import TRANSPORT
 
@@ -21,8 +20,7 @@ def never_ran(error: ToolError, *, call_id: str | None = None) -> Envelope:
         error: `ToolNotFoundError`, `ToolNotPermittedError` or `ToolArgumentValidationError`.
         call_id: the model's id of the call.
     """
-    # The model may have made the name up, of whatever it had read.
-    call = Call(Tool(name=scrub(error.tool)), TRANSPORT, call_id=call_id)
+    call = Call(tool_named(error.tool), TRANSPORT, call_id=call_id)
     call.start()
     try:
         answer = call.never_ran(error)

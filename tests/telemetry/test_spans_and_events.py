@@ -338,6 +338,19 @@ def test_a_secret_in_a_name_that_the_model_made_up_does_not_leave_the_process(ex
     assert secret not in exported.everything()
 
 
+def test_a_long_name_that_the_model_made_up_is_cut(exported):
+    never_ran(ToolNotFoundError("book" * 1_000))
+    (event,) = exported.named("toolfault.unregistered_tool")
+    assert len(event.attributes["gen_ai.tool.name"]) <= 200
+
+
+def test_a_denied_call_of_a_declared_tool_has_the_words_for_the_user(exported):
+    toolfault.guard("pay", reasons={"over_limit": "This is above your limit."})(lambda: None)
+    never_ran(toolfault.ToolNotPermittedError("pay", "over_limit"))
+    (event,) = exported.named("toolfault.tool_error")
+    assert event.attributes["toolfault.user_message"] == "This is above your limit."
+
+
 def test_the_budget_event_comes_once_when_the_limit_is_reached(exported):
     with toolfault.run("conversation-1"):
         for _ in range(4):

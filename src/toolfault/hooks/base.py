@@ -17,6 +17,7 @@ from typing import Any, TypeVar
 
 from toolfault import budget, envelope, taxonomy
 from toolfault import conventions as c
+from toolfault.attempts import tool_named
 from toolfault.envelope import Envelope
 from toolfault.error_map import ToolErrorMap
 from toolfault.errors import ToolError
@@ -132,7 +133,7 @@ class Observer:
             span: whose span carries it, where that is not as the application chose.
         """
         call = JoinedCall(
-            declared.known(name) or Tool(name=name),
+            tool_named(name),
             self._error_map,
             span_mode=span or self._span_mode,
             late=self._late,
