@@ -11,6 +11,7 @@ import sys
 import tempfile
 import threading
 from contextlib import suppress
+from dataclasses import asdict
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
@@ -23,23 +24,23 @@ from tests.chaos.database import until
 from tests.end_to_end.harness import environment
 from tests.stack.native import ROOT, Stack, resolved
 
+from toolfault.demo.monitoring import FAST
+
 pytestmark = pytest.mark.timeout(300)
 _SECRETS = re.compile(r"<!-- run: secrets -->\n```console\n(.*?)```", re.DOTALL)
 #: The shipped alerts at a demo's speed, as one's own settings file would say it.
 _FAST = {
     "stack": {"every": "2s"},
-    "windows": {
-        "short": "15s", "medium": "30s", "long": "60s", "evaluation": "1s", "evaluation_long": "5s", "born": "5s",
-    },
-    "baseline": {"bucket": "10s", "lag": "10s"},
-    "waits": {"group": "2s", "group_again": "5s", "cards": "2s"},
+    "windows": asdict(FAST.windows),
+    "baseline": asdict(FAST.baseline),
+    "waits": asdict(FAST.waits),
     "alerts": {
         "internal_error_spike": {"wait": "0s", "keep": "60s"},
         # a card shows the newest incident: without these two that is the one about the burst
         "new_internal_error_group": {"enabled": False},
         "internal_errors_elevated": {"enabled": False},
     },
-}  # fmt: skip
+}
 
 
 def _run(*command, **options):
