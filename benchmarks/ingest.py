@@ -1,8 +1,7 @@
 """How fast spans become durable, what that costs, and what the store alone could do.
 
-    python benchmarks/ingest.py                                  # everything, about three minutes
-    python benchmarks/ingest.py --spans 50000                    # shorter
-    python benchmarks/ingest.py --also http://127.0.0.1:6006     # the same spans to another receiver
+    python benchmarks/ingest.py                    # everything, about three minutes
+    python benchmarks/ingest.py --spans 50000      # shorter
 
 A real service in a process of its own, PostgreSQL as it comes with toolfault (fsync on), and a
 loader in a third process that sends requests encoded beforehand. All share the machine.
@@ -12,7 +11,6 @@ from __future__ import annotations
 
 import argparse
 import http.client
-import importlib.util
 import json
 import os
 import pickle
@@ -247,18 +245,18 @@ def _shown(name, result):
     print(f"{name:<28}", "  ".join(f"{key} {value:,.1f}" for key, value in result.items()), flush=True)  # fmt: skip
 
 
-def measure(spans, also):
+def measure(spans):
     with tempfile.TemporaryDirectory(prefix="toolfault-bench-") as folder:
         server = EmbeddedPostgres(Path(folder))
         try:
             url = server.start()
             pid = int((Path(folder) / "postgres" / "postmaster.pid").read_text().split()[0])
-            _measure(Bench(url, pid), spans, also)
+            _measure(Bench(url, pid), spans)
         finally:
             server.stop()
 
 
-def _measure(bench, spans, also):
+def _measure(bench, spans):
     print(f"load average {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores; {spans:,} spans")
     for transport in ("http", "grpc"):
         alone = bench.store_alone(spans)
@@ -273,23 +271,17 @@ def _measure(bench, spans, also):
     for transport in ("http", "grpc"):
         bodies = requests(6_000, 1_000, padding=wide)
         _shown(f"six of 60 MiB, {transport}", bench.service(bodies, 6_000, transport, warm_up=False))  # fmt: skip
-    if importlib.util.find_spec("phoenix") is None:
-        print("arize-phoenix: not installed")
-    if also:
-        seconds, _ = loaded(requests(5_000, 100), also, "http")
-        _shown(also, {"acknowledged spans/s": 5_000 / seconds})
 
 
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--spans", type=int, default=200_000)
-    parser.add_argument("--also", help="address of another OTLP/HTTP receiver")
     parser.add_argument("--load", nargs=3, help=argparse.SUPPRESS)
     chosen = parser.parse_args()
     if chosen.load:
         load(*chosen.load)
     else:
-        measure(chosen.spans, chosen.also)
+        measure(chosen.spans)
 
 
 if __name__ == "__main__":

@@ -222,15 +222,10 @@ def integer(value: bytes | None) -> int | None:
 
 
 def _long_integer(value: bytes) -> int | None:
-    if len(value) > 10 or value[-1] >= 0x80 or min(value[1:-1]) < 0x80:  # negative, or odd
-        try:
-            return int(Value.FromString(value).int_value)
-        except DecodeError:
-            return None
-    told = 0
-    for byte in value[:0:-1]:
-        told = told << 7 | byte & 0x7F
-    return told
+    try:
+        return int(Value.FromString(value).int_value)
+    except DecodeError:
+        return None
 
 
 TRUE = b"\x10\x01"
