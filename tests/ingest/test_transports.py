@@ -11,7 +11,7 @@ from google.rpc.status_pb2 import Status
 from opentelemetry.proto.collector.metrics.v1.metrics_service_pb2 import ExportMetricsServiceRequest
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceResponse
 from tests.ingest import otlp
-from tests.ingest.conftest import serving
+from tests.ingest.conftest import method, serving
 
 from toolfault.ingest import http
 from toolfault.ingest.errors import NotAllowedError, UnauthenticatedError
@@ -262,3 +262,19 @@ async def test_more_calls_than_a_connection_may_have_at_once_wait_for_their_turn
     await service.call("traces", a_request())  # the limit is told when the connection is made
     answers = await asyncio.gather(*(service.call("traces", a_request()) for _ in range(100)))
     assert answers == [b""] * 100
+
+
+async def test_calls_given_up_by_the_thousand_leave_the_others_alone(service):
+    address = f"127.0.0.1:{service.grpc_port}"
+    async with grpc.aio.insecure_channel(
+        address, options=[("grpc.use_local_subchannel_pool", 1)]
+    ) as channel:
+        export = channel.unary_unary(method("traces"))
+        await export(a_request())
+        for _ in range(20):
+            given_up = [export(a_request()) for _ in range(100)]
+            await asyncio.sleep(0)  # they are sent
+            for call in given_up:
+                call.cancel()
+            assert await service.call("traces", a_request()) == b""
+    assert service.metric("toolfault_ingest_queue_bytes") == 0
