@@ -155,7 +155,8 @@ def _waiting_at(_: Spec, where: Where) -> str:
 
 
 def _jobs(spec: Spec) -> str:
-    return selector("up", f'job=~"{spec.jobs.service}|{spec.jobs.tools}"')
+    jobs = spec.jobs
+    return selector("up", f'job=~"{jobs.service}|{jobs.tools}|{jobs.collector}"')
 
 
 def _none_up(spec: Spec) -> str:

@@ -19,7 +19,7 @@ def prometheus(spec: Spec) -> dict[str, Any]:
         {"job_name": spec.jobs.tools, "metrics_path": "/metrics/tools", **replicas},
     ]
     if stack.collectors:
-        jobs.append({"job_name": "otel-collector", **_targets(stack.collectors)})
+        jobs.append({"job_name": spec.jobs.collector, **_targets(stack.collectors)})
     return {
         "global": {"scrape_interval": stack.every, "evaluation_interval": stack.every},
         "rule_files": ["toolfault-*.rules.yml"],

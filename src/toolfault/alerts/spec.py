@@ -142,6 +142,7 @@ class Jobs:
 
     service: Name = "toolfault"  # /metrics of every replica
     tools: Name = "toolfault-tools"  # /metrics/tools, the same from every replica
+    collector: Name = "otel-collector"  # what is between agents and the service, if anything is
     replica_labels: tuple[Name, ...] = ("instance",)
 
 

@@ -8,14 +8,17 @@ WORDS: dict[str, Words] = {
     "target_down": Words(
         summary="Prometheus cannot scrape <instance>.",
         description="Target <instance> of job <job> has not answered for <wait>.",
-        meaning="One replica of toolfault, or its database, does not answer Prometheus.",
+        meaning=(
+            "One replica of toolfault, or its database, or the Collector that agents send to, does not answer "
+            "Prometheus."
+        ),
         checks=(
-            "Ask `/readyz` of the instance: it says what is missing.",
+            "Ask `/readyz` of the instance, or the Collector's health check: it says what is missing.",
             "Is the process running, and what does its log say?",
             "Does the scrape token still have the role `scrape`?",
         ),
         causes=(
-            "A crashed or restarting replica.",
+            "A crashed or restarting replica or Collector.",
             "A database that is away.",
             "A network rule, a changed port or token.",
         ),
