@@ -8,7 +8,6 @@ from __future__ import annotations
 import copy
 import time
 from collections.abc import Callable
-from contextlib import suppress
 from contextvars import Token
 from typing import Any
 
@@ -34,10 +33,9 @@ Decide = Callable[[ToolError, "Call"], str | None]
 class Call:
     """One logical call of a tool.
 
-    Use: `begin()` before each attempt, then `succeeded(result)` or `failed(error)`. `failed`
-    gives the seconds to wait before the next attempt, or None when the call is over and `answer`
-    and `error` say how. `start()` comes first, `stop()` last; a stream steps out of the call with
-    `leave()` while its consumer runs, and back with `enter()`.
+    Use: `begin()` before each attempt, then `succeeded()` or `failed(error)`, which gives the seconds
+    until the next attempt, or None when the call is over and `answer` and `error` say how. `start()`
+    first, `stop()` last; a stream does `leave()` while its consumer runs, then `enter()`.
     """
 
     __slots__ = (
@@ -145,8 +143,10 @@ class Call:
         """Leave for good; a call that was left in the middle ends as cancelled."""
         if not self._finished:
             self._cancelled()
-        with suppress(ValueError):  # a coroutine that is thrown away ends in whichever context
+        try:  # noqa: SIM105 - on every call
             self.leave()
+        except ValueError:  # a coroutine that is thrown away ends in whichever context
+            pass
 
     def begin(self) -> None:
         """An attempt starts now."""
