@@ -3,6 +3,8 @@
 import threading
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from toolfault import budget
 
@@ -12,6 +14,20 @@ def test_failures_count_up_until_a_reset():
     assert [budget.failed("book", "", state) for _ in range(3)] == [1, 2, 3]
     budget.reset("book", "", state)
     assert budget.failed("book", "", state) == 1
+
+
+@given(st.lists(st.tuples(st.sampled_from("ab"), st.booleans()), max_size=60), st.booleans())
+def test_a_count_is_the_failures_of_that_tool_since_its_last_reset(steps, in_process):
+    state, conversation = None if in_process else {}, "property"
+    for tool in "ab":
+        budget.reset(tool, conversation, state)
+    expected = {"a": 0, "b": 0}
+    for tool, fails in steps:
+        expected[tool] = expected[tool] + 1 if fails else 0
+        if fails:
+            assert budget.failed(tool, conversation, state) == expected[tool]
+        else:
+            budget.reset(tool, conversation, state)
 
 
 def test_the_state_is_a_plain_number_in_the_callers_mapping():
