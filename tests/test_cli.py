@@ -180,6 +180,7 @@ def test_a_database_that_does_not_answer_is_named_without_its_password(up):
 
     assert code == 1
     assert "The database 'calls' at 127.0.0.1:1 cannot be reached" in err
+    assert "Connection refused" in err
     assert secret not in err
 
 
@@ -243,6 +244,54 @@ def test_erasing_and_rebasing_say_what_they_did(database_url, toolfault):
         0, "Erased: 0 calls, 0 events, 0 logs, 0 references, 0 dead letters.\n"
     )  # fmt: skip
     assert toolfault("db", "rebase")[:2] == (0, "0 totals start at 0 again.\n")
+
+
+def test_a_file_of_alerts_that_cannot_be_used_is_all_that_is_told(database_url, tmp_path):
+    ended = subprocess.run(
+        [
+            *(sys.executable, "-m", "toolfault.cli", "up"),
+            *("--grpc-port", "0", "--http-port", "0", "--web-port", "0"),
+        ],
+        env=environment(
+            TOOLFAULT_DATABASE_URL=database_url,
+            TOOLFAULT_ALERTS_FILE=str(tmp_path / "mine.yml"),
+        ),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+    assert ended.returncode == 2
+    assert ended.stderr == (
+        f"toolfault: {tmp_path}/mine.yml: No such file or directory. "
+        "Give an alerts' settings file.\n"
+    )
+
+
+_INTERRUPTED_WHILE_IMPORTED = """
+import os, signal, sys
+
+class Interrupts:
+    def find_spec(self, name, path, target=None):
+        if name == "toolfault.cli.app":
+            os.kill(os.getpid(), signal.SIGINT)
+
+sys.meta_path.insert(0, Interrupts())
+from toolfault.cli import main
+main()
+"""
+
+
+def test_ctrl_c_while_the_command_is_still_loading_is_no_traceback():
+    ended = subprocess.run(
+        [sys.executable, "-c", _INTERRUPTED_WHILE_IMPORTED],
+        env=environment(),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+    assert (ended.returncode, ended.stderr) == (130, "")
 
 
 def test_a_missing_extra_is_named_with_the_pip_line():

@@ -71,6 +71,7 @@ def serve(
 
     Raises:
         StartError: other machines would reach the service, and no token guards it.
+        SettingError: the alerts' settings cannot be used.
     """
     sys.setswitchinterval(_TURN_SECONDS)
     gc.freeze()  # what was imported stays: going through it would stop every thread for 50 ms
@@ -121,6 +122,7 @@ class _Service:
         self._url = url
         self._engine = engine
         self._revive = revive
+        self._alerts = read_alerts(settings.alerts_file) if settings.alerts_file else None
         self._is_open = ports.is_loopback(settings.host)
         self._authorize = None if self._is_open else Senders(engine).authorize
         self._registry = CollectorRegistry()
@@ -199,7 +201,7 @@ class _Service:
             is_open=self._is_open,
             links=Links(self._settings.trace_link, self._settings.log_link),
             retention_days=self._settings.retention_days,
-            alerts=read_alerts(self._settings.alerts_file) if self._settings.alerts_file else None,
+            alerts=self._alerts,
         )
 
     def _web(self, app: ASGIApp, *, lifespan: Literal["on", "off"]) -> uvicorn.Server:

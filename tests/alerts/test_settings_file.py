@@ -40,6 +40,17 @@ def test_what_is_given_replaces_the_shipped_value_and_nothing_else(tmp_path):
     ("text", "told"),
     [
         (
+            "windows: [\n",
+            "mine.yml:2: this is no YAML: expected the node content, but found '<stream end>'.",
+        ),
+        (
+            "windows: !!python/name:os.system x\n",
+            "mine.yml:1: this is no YAML: could not determine a constructor for the tag "
+            "'tag:yaml.org,2002:python/name:os.system'.",
+        ),
+        ("windows: &a [*a]\n", "mine.yml: an anchor of this file leads back to itself."),
+        ("[" * 9999, "mine.yml: this is nested too deeply."),
+        (
             "links:\n  toolfualt: http://x\n",
             "mine.yml:2: links.toolfualt is no setting. Did you mean toolfault?",
         ),
@@ -99,7 +110,7 @@ def test_every_mistake_is_told_at_once(tmp_path):
 
 
 def test_broken_yaml_and_a_missing_file_are_told_in_a_sentence(tmp_path):
-    assert "line 2" in _mistake(tmp_path, "alerts:\n  a: b: c\n")
+    assert _mistake(tmp_path, "alerts:\n  a: b: c\n").startswith("mine.yml:2: ")
     with pytest.raises(SettingError, match="No such file or directory"):
         read(tmp_path / "missing.yml")
 

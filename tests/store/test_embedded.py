@@ -174,6 +174,14 @@ def test_a_folder_that_cannot_be_written_gets_a_sentence(tmp_path):
         EmbeddedPostgres(tmp_path / "file" / "data").start()
 
 
+@pytest.mark.parametrize("name", ["password", "postgres.log"])
+def test_a_file_of_the_folder_that_cannot_be_written_is_named(tmp_path, name):
+    (tmp_path / name).mkdir()
+    told = rf"cannot be written \(Is a directory: {tmp_path}/{name}\)"
+    with pytest.raises(EmbeddedError, match=told):
+        EmbeddedPostgres(tmp_path).start()
+
+
 def test_a_cluster_of_another_version_gets_a_sentence(tmp_path):
     (tmp_path / "postgres").mkdir()
     (tmp_path / "postgres" / "PG_VERSION").write_text("12\n")

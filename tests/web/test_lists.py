@@ -299,6 +299,39 @@ async def test_a_resolved_alert_ends_its_incident(store, make, web):
     assert card["incident"] is None
 
 
+async def test_a_call_of_an_incident_that_is_over_is_told_when_it_ended(store, make, web):
+    call = make.call(started_at=datetime.now(UTC) - timedelta(hours=1))
+    store([call])
+    started, ended = (call.started_at + timedelta(minutes=after) for after in (1, 9))
+    over = alert(startsAt=started.isoformat(), status="resolved", endsAt=ended.isoformat())
+    await web.post("/api/v1/alerts", json=webhook(over))
+    card = (await web.get(f"/api/v1/references/{call.reference_id}")).json()["matches"][0]
+    assert card["words"]["incident_detail"] == (
+        f"It began at {started:%H:%M} UTC on {started:%-d %B} "
+        f"and ended at {ended:%H:%M} UTC on {ended:%-d %B}."
+    )
+    for path in (f"/r/{call.reference_id}", "/errors", "/groups"):
+        assert f"over since {ended:%-d %b %H:%M}" in (await web.get(path)).text
+
+
+async def test_the_gravest_alert_comes_first_with_a_link_to_its_calls(web):
+    now = datetime.now(UTC)
+    for severity, minutes in (("critical", 3), ("ticket", 1)):
+        fired = alert(
+            fingerprint=severity,
+            labels={"alertname": severity.title(), "severity": severity},
+            startsAt=(now - timedelta(minutes=minutes)).isoformat(),
+            annotations={"lookup_url": f"https://errors.test/errors?a={severity}&b=1"},
+        )
+        await web.post("/api/v1/alerts", json=webhook(fired))
+    unsafe = alert(fingerprint="u", annotations={"lookup_url": "javascript:alert(1)"})
+    await web.post("/api/v1/alerts", json=webhook({**unsafe, "startsAt": now.isoformat()}))
+    page = (await web.get("/")).text
+    assert page.index("Critical") < page.index("Ticket")
+    assert '<a href="https://errors.test/errors?a=critical&amp;b=1"' in page
+    assert "javascript:" not in page
+
+
 @pytest.mark.parametrize(
     "labels",
     [

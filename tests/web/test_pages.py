@@ -30,6 +30,21 @@ def elements_of(page):
     return elements
 
 
+async def test_a_reference_in_the_words_for_the_user_is_not_broken_over_lines(store, make, web):
+    call = make.call()
+    store([call], [make.declared()])
+    page = (await web.get(f"/r/{call.reference_id}")).text
+    whole = f'<span class="nowrap">{call.reference_id}</span>'
+    assert f"Your reference is {whole}." in page
+    assert f"toolfault lookup {whole}" in page
+
+
+async def test_an_address_that_leads_nowhere_says_so(web):
+    page = await web.get("/pipeline")
+    assert page.status_code == 404
+    assert "Nothing is at this address." in page.text
+
+
 async def test_the_card_answers_the_three_questions_and_says_what_to_tell_the_user(
     store, make, web
 ):

@@ -31,11 +31,18 @@ def read(path: Path) -> Spec:
         root = yaml.compose(path.read_text(encoding="utf-8"), Loader=yaml.SafeLoader)
     except OSError as missing:
         raise SettingError(f"{path}: {missing.strerror}. Give an alerts' settings file.") from None
+    except yaml.MarkedYAMLError as broken:
+        raise _no_yaml(path, broken) from None
     except (yaml.YAMLError, UnicodeDecodeError) as broken:
         raise SettingError(f"{path}: this is no YAML: {broken}") from None
+    except RecursionError:
+        raise SettingError(f"{path}: this is nested too deeply.") from None
     if root is None:
         return Spec()
-    lines = dict(_lines(root, (), str(path)))
+    try:
+        lines = dict(_lines(root, (), str(path)))
+    except RecursionError:
+        raise SettingError(f"{path}: an anchor of this file leads back to itself.") from None
     return _checked(_validated(_plain(root, path), str(path), lines), str(path), lines)
 
 
@@ -52,10 +59,19 @@ def schema() -> dict[str, Any]:
 
 
 def _plain(root: yaml.Node, path: Path) -> Any:
-    values = yaml.SafeLoader("").construct_document(root)
+    try:
+        values = yaml.SafeLoader("").construct_document(root)
+    except yaml.MarkedYAMLError as broken:
+        raise _no_yaml(path, broken) from None
     if not isinstance(values, dict):
         raise SettingError(f"{path}:1: this must be a mapping such as `alerts:`.")
     return values
+
+
+def _no_yaml(path: Path, broken: yaml.MarkedYAMLError) -> SettingError:
+    mark = broken.problem_mark or broken.context_mark
+    line = f":{mark.line + 1}" if mark else ""
+    return SettingError(f"{path}{line}: this is no YAML: {broken.problem}.")
 
 
 def _lines(node: yaml.Node, at: Field, path: str) -> Iterator[tuple[Field, int]]:

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import sys
 
+_INTERRUPTED = 130  # what shells say of a program that Ctrl-C ended
+
 
 def main() -> None:
     """Run the command; say which extra is missing where one is."""
@@ -23,3 +25,5 @@ def main() -> None:
             f'{extra} extra: pip install "toolfault[{extra}]"\n'
         )
         sys.exit(1)
+    except KeyboardInterrupt:  # while the command is imported; afterwards it ends well by itself
+        sys.exit(_INTERRUPTED)

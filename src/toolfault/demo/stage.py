@@ -10,7 +10,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, cast
 
@@ -146,12 +146,17 @@ def _agent(endpoint: str, hear: Callable[[dict[str, Any]], None]) -> Iterator[di
         "OTEL_RESOURCE_ATTRIBUTES": "service.version=1.4.0,deployment.environment.name=demo",
     }
     command = [sys.executable, "-m", "toolfault.demo.agent"]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environ) as agent:
+    with (
+        subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environ) as agent,
+        ExitStack() as undo,
+    ):
+        undo.callback(agent.terminate)  # nobody listens any more
         for line in cast("IO[str]", agent.stdout):
             said = json.loads(line)
             hear(said)
             if "tool" in said:
                 yield said
+        undo.pop_all()  # it said all, and sends its last telemetry
     if agent.returncode != 0:
         raise StartError("The demo's agent ended early; it says why above.")
 

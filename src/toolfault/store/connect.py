@@ -22,7 +22,7 @@ def connect(url: str, **options: Any) -> psycopg.Connection:
     try:
         return psycopg.connect(url, **{"connect_timeout": CONNECT_SECONDS, **options})
     except psycopg.OperationalError as error:
-        reason = str(error).strip().rpartition("\n")[2]
+        reason = str(error).strip().partition("\n")[0]  # what follows asks the reader questions
         raise DatabaseUnreachableError(
             f"The database {place} cannot be reached: {reason}. Is PostgreSQL running there, and is "
             "TOOLFAULT_DATABASE_URL right?"

@@ -75,10 +75,13 @@ class EmbeddedPostgres:
             self._runs_as = account(self._cluster)
             self._programs = find_programs(self._runs_as, self._cluster)
             self._options = program_options(self._runs_as)
-            if not self._cluster.exists():
-                self._initialise()
-            self._end_leftover()
-            url = self._run()
+            try:
+                if not self._cluster.exists():
+                    self._initialise()
+                self._end_leftover()
+                url = self._run()
+            except OSError as error:
+                raise self._not_usable(Path(error.filename or self._data_dir), error) from None
             undo.pop_all()
         return url
 
@@ -122,10 +125,7 @@ class EmbeddedPostgres:
             self._data_dir.mkdir(parents=True, exist_ok=True)
             lock = self._stack.enter_context((self._data_dir / "lock").open("a"))
         except OSError as error:
-            raise EmbeddedError(
-                f"The data folder {self._data_dir} cannot be written ({error.strerror}). "
-                "Choose another one with --data-dir or TOOLFAULT_DATA_DIR."
-            ) from None
+            raise self._not_usable(self._data_dir, error) from None
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
@@ -133,6 +133,13 @@ class EmbeddedPostgres:
                 f"Another toolfault already runs on {self._data_dir}. Stop it, or choose another "
                 "folder with --data-dir or TOOLFAULT_DATA_DIR."
             ) from None
+
+    def _not_usable(self, path: Path, error: OSError) -> EmbeddedError:
+        inside = "" if path == self._data_dir else f": {path}"
+        return EmbeddedError(
+            f"The data folder {self._data_dir} cannot be written ({error.strerror}{inside}). "
+            "Choose another one with --data-dir or TOOLFAULT_DATA_DIR."
+        )
 
     def _initialise(self) -> None:
         """Makes the cluster under another name first: a half-made one must never be started."""

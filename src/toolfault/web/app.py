@@ -45,6 +45,7 @@ if TYPE_CHECKING:
 
 _STATIC = Path(__file__).parent / "static"
 _RETRY_SECONDS = 5
+_UNROUTED = {404: "Nothing is at this address.", 405: "This address does not take that method."}
 
 
 def _always_ready() -> str | None:
@@ -149,7 +150,8 @@ async def _refused(request: Request, problem: Exception) -> Response:
 
 async def _not_routed(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)  # noqa: S101 - as above
-    answer = _answer(request, ProblemError(error.status_code, str(error.detail)))
+    told = _UNROUTED.get(error.status_code, str(error.detail))
+    answer = _answer(request, ProblemError(error.status_code, told))
     answer.headers.update(error.headers or {})  # Allow, where the method is the mistake
     return answer
 

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from toolfault.store.queries.references import Call, Reference
     from toolfault.web.known import Known
     from toolfault.web.lookup import Asked
+    from toolfault.web.models import IncidentSummary
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,15 +136,18 @@ def _facts(known: Known) -> words.Facts:
     )
 
 
+def _lasts(incident: IncidentSummary) -> str:
+    since = f"{incident.since:%H:%M} UTC on {incident.since:%-d %B}"
+    if incident.until is None:
+        return f"Open since {since}."
+    return (
+        f"It began at {since} and ended at {incident.until:%H:%M} UTC on {incident.until:%-d %B}."
+    )
+
+
 def _incident_words(known: Known, facts: words.Facts) -> tuple[str, str]:
     if known.incident is not None:
-        since = f"{known.incident.since:%H:%M} UTC on {known.incident.since:%-d %B}"
-        ended = (
-            ""
-            if known.incident.until is None
-            else f" It ended at {known.incident.until:%H:%M} UTC."
-        )
-        return f"Yes: {known.incident.name}", f"Open since {since}.{ended}"
+        return f"Yes: {known.incident.name}", _lasts(known.incident)
     if facts.outcome is Outcome.DECLINED:
         return "No", "An answer of the tool is not an incident."
     if known.group is None:

@@ -101,6 +101,11 @@ def summarise(incident: Incident) -> IncidentSummary:
     )
 
 
+def gravest_first(incidents: Iterable[Incident]) -> list[Incident]:
+    """The ones that wake somebody before those that can wait."""
+    return sorted(incidents, key=_rank)
+
+
 def in_scope(incidents: Iterable[Incident], scope: frozenset[str] | None) -> list[Incident]:
     """Incidents a token may see; those that name no service are everybody's."""
     return [

@@ -192,7 +192,7 @@ def home(request: Request, ctx: Ctx) -> Response:
         calls=sum(level.calls for level in found),
         errors=sum(level.errors for level in found),
         since=levels.lately(now),
-        incidents=[one for one in alerts if one.ended_at is None],
+        incidents=incidents.gravest_first(one for one in alerts if one.ended_at is None),
         groups=groups,
         is_empty=not (found or declared or groups.items),
     )

@@ -22,6 +22,7 @@ _WORDS = (
     (("int_", "greater_than", "less_than"), "Give a number within the bounds of the description."),
     (("string_pattern", "string_too_long"), "It does not have the form this field wants."),
     (("missing",), "It is missing."),
+    (("json_invalid",), "The body is no JSON."),
 )
 
 
