@@ -97,3 +97,11 @@ def test_the_service_keeps_only_what_its_database_takes(text, kept):
 
 def test_the_service_scrubs_again():
     assert SECRET not in str(payload(wire.value(json.dumps({"note": SECRET, "token": "abc"}))))
+
+
+async def test_an_async_handler_is_refused_where_a_loop_already_runs():
+    async def again(letter):
+        pass
+
+    with pytest.raises(RuntimeError, match=r"asyncio\.to_thread"):
+        dead_letters.replay(again)

@@ -531,6 +531,7 @@ def test_what_the_other_side_asks_wins_over_the_rules_own_wait():
     ("rules", "told"),
     [
         ({ValueError: "transient"}, "write transient"),
+        ({ValueError: transient}, "write transient"),
         ({"x": transient("down")}, "is no exception"),
         ({int: transient("down")}, "is no exception"),
     ],

@@ -138,7 +138,7 @@ def replay(
     and the letter goes on waiting.
 
     Args:
-        handler: does the work; it may be async (from a running loop, use `asyncio.to_thread`).
+        handler: does the work; it may be async.
         service: only letters of this `service.name`.
         tool: only letters of this tool.
         most: letters to handle at most.
@@ -147,7 +147,9 @@ def replay(
 
     Raises:
         ServiceError: no service answers, or the token may not do this.
+        RuntimeError: the handler is async, and so is the caller.
     """
+    _require_no_loop(handler)
     asked = _asked(url, token)
     done = failed = skipped = 0
     for waiting in _oldest_first(asked, service, tool)[:most]:
@@ -188,6 +190,19 @@ def _letter(found: dict[str, Any]) -> Letter | None:
     if not found["payload"] or found["acknowledged_at"]:
         return None
     return Letter(**{name: found[name] for name in Letter._fields})
+
+
+def _require_no_loop(handler: Callable[[Letter], Any]) -> None:
+    if not inspect.iscoroutinefunction(handler):
+        return
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return
+    raise RuntimeError(
+        "replay() runs an async handler in a loop of its own, and one is running here; "
+        "write: await asyncio.to_thread(dead_letters.replay, handler)"
+    )
 
 
 def _handled(handler: Callable[[Letter], Any], letter: Letter) -> bool:

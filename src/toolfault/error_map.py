@@ -213,7 +213,14 @@ def _require_rule(key: object, rule: object) -> None:
         raise ValueError(
             f"{key!r} is no exception: give its type, its dotted name or, in statuses, a number"
         )
-    if not callable(rule):
+    if not callable(rule) or rule in (
+        transient,
+        permanent,
+        refusal,
+        timed_out,
+        by_status,
+        by_cause,
+    ):
         raise ValueError(  # noqa: TRY004
             f"the rule for {key!r} is {rule!r}; write transient(...), permanent(...) or refusal(...)"
         )
