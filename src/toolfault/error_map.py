@@ -221,6 +221,6 @@ def _require_rule(key: object, rule: object) -> None:
         by_status,
         by_cause,
     ):
-        raise ValueError(  # noqa: TRY004
+        raise ValueError(
             f"the rule for {key!r} is {rule!r}; write transient(...), permanent(...) or refusal(...)"
         )
