@@ -110,6 +110,26 @@ async def test_a_token_becomes_a_session_no_script_and_no_other_site_can_use(gua
     assert (await guarded.get("/errors")).status_code == 401
 
 
+async def test_signing_in_leads_back_to_all_of_the_address_after_a_wrong_token_too(guarded, token):
+    asked = "/errors?tool=rm%2Bx+y&code=INTERNAL"
+    page = (await guarded.get(asked)).text
+    assert 'name="next" value="/errors?tool=rm%2Bx+y&amp;code=INTERNAL"' in page
+    wrong = await guarded.post("/sign-in", data={"token": "no", "next": asked}, headers=OWN)
+    assert wrong.status_code == 401
+    assert "This token is not valid, or was revoked." in wrong.text
+    assert 'name="next" value="/errors?tool=rm%2Bx+y&amp;code=INTERNAL"' in wrong.text
+    secret = token(Role.SUPPORT)["Authorization"].removeprefix("Bearer ")
+    signed_in = await guarded.post("/sign-in", data={"token": secret, "next": asked}, headers=OWN)
+    assert signed_in.headers["location"] == asked
+
+
+async def test_a_link_on_another_site_is_asked_again_with_the_session(guarded):
+    from_a_chat = await guarded.get("/errors", headers={"Sec-Fetch-Site": "cross-site"})
+    assert (from_a_chat.status_code, from_a_chat.headers["refresh"]) == (401, "0")
+    by_itself = await guarded.get("/errors", headers={"Sec-Fetch-Site": "same-origin"})
+    assert (by_itself.status_code, "refresh" in by_itself.headers) == (401, False)
+
+
 async def test_over_tls_the_session_never_travels_in_the_clear(browse, token):
     web = browse(is_open=False, base_url="https://faults.example.com")
     secret = token(Role.SUPPORT)["Authorization"].removeprefix("Bearer ")

@@ -82,12 +82,21 @@ def storeless_page(
     return HTMLResponse(render.page(template, {**frame, **values}), status)
 
 
-def problem_page(request: Request, problem: ProblemError) -> HTMLResponse:
-    """A refusal for people; the store may be the reason for it."""
-    back = request.url.path if request.method == "GET" else "/"
+def problem_page(request: Request, problem: ProblemError, back: str | None = None) -> HTMLResponse:
+    """A refusal for people; the store may be the reason for it. Signing in leads `back`."""
+    back = back or (_address(request) if request.method == "GET" else "/")
     page = storeless_page(request, "problem.html", problem.status, problem=problem, next=back)
     page.headers.update(problem.headers)
+    if problem.status == 401 and request.headers.get("sec-fetch-site") == "cross-site":
+        # A link in a chat or an alert brings no SameSite=Strict cookie; this page's own reload does.
+        page.headers["Refresh"] = "0"
     return page
+
+
+def _address(request: Request) -> str:
+    """Path and query as they were asked for: an alert's link holds its filters there."""
+    path = request.scope["raw_path"].decode("ascii")
+    return f"{path}?{request.url.query}" if request.url.query else path
 
 
 @router.get("/look")

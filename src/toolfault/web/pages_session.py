@@ -8,6 +8,7 @@ from starlette.responses import RedirectResponse, Response
 
 from toolfault.web.access import SESSION_COOKIE
 from toolfault.web.context import Ctx
+from toolfault.web.pages import problem_page
 from toolfault.web.pages_lists import Form
 from toolfault.web.problems import ProblemError
 
@@ -27,10 +28,11 @@ def sign_in_page(request: Request, ctx: Ctx) -> Response:
 @router.post("/sign-in")
 def sign_in(request: Request, ctx: Ctx, form: Form) -> Response:
     """Makes a token a session of this browser."""
-    secret = form.get("token", "").strip()
+    secret, back = form.get("token", "").strip(), _own_path(form.get("next", "/"))
     if ctx.doors.verify(request, secret) is None:
-        raise ProblemError(401, "This token is not valid, or was revoked.")
-    answer = RedirectResponse(_own_path(form.get("next", "/")), 303)
+        refused = ProblemError(401, "This token is not valid, or was revoked.")
+        return problem_page(request, refused, back)
+    answer = RedirectResponse(back, 303)
     answer.set_cookie(
         SESSION_COOKIE,
         secret,
