@@ -51,7 +51,7 @@ WORDS: dict[str, Words] = {
     ),
     "unguarded_error": Words(
         summary="<tool> answered with its framework's generic error: it is not guarded.",
-        description=f"{_TOOL} sent the generic error text to the model <value> times in the last <medium>.",
+        description=f"{_TOOL} sent the generic error text to the model; times in the last <medium>: <value>.",
         meaning=(
             "An exception left the tool and the framework hid it behind a fixed sentence. The model "
             "cannot tell what happened, and nobody gets a reference."
@@ -92,8 +92,8 @@ WORDS: dict[str, Words] = {
     "unregistered_tool_called": Words(
         summary="A model of <service> called a tool that is not registered.",
         description=(
-            "Agents of <service> (<environment>) were asked for an unregistered tool <value> times in "
-            "the last <medium>. The name is on the linked cards; it is never a label."
+            "Agents of <service> (<environment>) were asked for an unregistered tool; times in the last "
+            "<medium>: <value>. The name is on the linked cards; it is never a label."
         ),
         meaning="The model asked for a tool this deployment does not have: usually a rename.",
         checks=(
@@ -132,7 +132,7 @@ WORDS: dict[str, Words] = {
     ),
     "new_internal_error_group": Words(
         summary="<tool> fails in a way not seen before.",
-        description=f"{_TOOL}: <value> new groups of INTERNAL errors in the last <medium>.",
+        description=f"{_TOOL} fails in a way not seen before; new groups of INTERNAL errors in the last <medium>: <value>.",
         meaning="An exception type, frame or reason that this tool has never shown: usually a new bug.",
         checks=(
             "Open `lookup_url`, then the newest group of the tool.",
