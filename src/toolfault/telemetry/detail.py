@@ -23,6 +23,7 @@ _LEVELS = ("full", "type", "off")
 _INNERMOST = 2048  # characters of the formatted stack, from its end
 _MOST_FRAMES = 100
 _LINKS = 10  # exceptions of a chain
+_MOST_KNOWN = 128  # stacks, of at most 8 KiB
 
 
 def level() -> str:
@@ -92,6 +93,39 @@ def _text(error: BaseException) -> str:
 
 def stack(error: BaseException) -> str:
     """All frames as file, line and function, then the innermost 2 KiB of the stack; scrubbed."""
+    # A bug comes again and again, and to format its stack takes longer than all else of the report.
+    key = _likeness(error)
+    told = _known.get(key) if key else None
+    if told is None:
+        told = _formatted(error)
+        if key:
+            if len(_known) >= _MOST_KNOWN:
+                _known.clear()
+            _known[key] = told
+    return told
+
+
+_known: dict[tuple[object, ...], str] = {}
+
+
+def _likeness(error: BaseException) -> tuple[object, ...]:
+    """What is equal where two stacks are; empty where that is not worth its memory, or not known."""
+    told: list[object] = []
+    link: BaseException | None = error
+    for _ in range(_LINKS + 1):
+        if link is None:
+            return tuple(told) if len(told) <= _MOST_FRAMES else ()
+        text = _text(link)
+        if len(text) > c.MAX_TEXT or hasattr(link, "exceptions") or hasattr(link, "__notes__"):
+            return ()
+        told += (type(link), text)
+        for frame, line in traceback.walk_tb(link.__traceback__):
+            told.append((frame.f_code.co_filename, line, frame.f_code.co_name))
+        link = link.__cause__ or (None if link.__suppress_context__ else link.__context__)
+    return ()
+
+
+def _formatted(error: BaseException) -> str:
     try:
         taken = traceback.TracebackException.from_exception(error)
         _forget_columns(taken)
@@ -100,13 +134,12 @@ def stack(error: BaseException) -> str:
         return "[unprintable]"
     frames = cut("\n".join(_frames(taken)), c.MAX_STACK - _INNERMOST - 2)
     # Scrubbed with what stands before it, so that the cut does not begin inside a secret.
-    innermost = _scrubbed_stack(formatted[-2 * _INNERMOST :])[-_INNERMOST:]
-    return f"{_scrubbed_stack(frames)}\n\n{innermost}"
+    innermost = scrub_stack(formatted[-2 * _INNERMOST :])[-_INNERMOST:]
+    return f"{scrub_stack(frames)}\n\n{innermost}"
 
 
-#: A bug comes again and again with the same text and stack.
+#: A bug comes again and again with the same text.
 _capped = lru_cache(maxsize=128)(cap)
-_scrubbed_stack = lru_cache(maxsize=128)(scrub_stack)
 
 
 def _forget_columns(taken: traceback.TracebackException) -> None:
