@@ -203,7 +203,8 @@ def check(database, ledger):
     assert not ledger.acknowledged - set(rows)
     assert set(rows) <= ledger.sent - ledger.rejected
     failed = sum(map(_is_failed, rows))
-    assert counted(database) == (len(rows), len(rows), failed, failed)
+    told, right = counted(database), (len(rows), len(rows), failed, failed)
+    assert told == right, f"counted {told} where {right} is right"
     assert database.rows("SELECT count(*) FROM reference") == [(failed,)]
 
 
