@@ -197,13 +197,13 @@ def _taken(export, answer):
 
 def check(database, ledger):
     """Nothing acknowledged is missing, nothing is there twice, totals + late = rows."""
-    rows = [int.from_bytes(row[0]) for row in database.rows("SELECT trace_id FROM tool_call_all")]
+    rows, told = counted(database)
     assert len(rows) == len(set(rows))
     assert not ledger.wrong
     assert not ledger.acknowledged - set(rows)
     assert set(rows) <= ledger.sent - ledger.rejected
     failed = sum(map(_is_failed, rows))
-    told, right = counted(database), (len(rows), len(rows), failed, failed)
+    right = (len(rows), len(rows), failed, failed)
     assert told == right, f"counted {told} where {right} is right"
     assert database.rows("SELECT count(*) FROM reference") == [(failed,)]
 
@@ -217,12 +217,16 @@ def check_complete(database, ledger):
 
 
 def counted(database):
-    """Totals with late ones, tallies, and of failures the totals (without late ones) and groups."""
-    [row] = database.rows(
-        """SELECT (SELECT coalesce(sum(calls), 0) FROM call_total)
+    """The calls, and beside them totals with late ones, tallies, and of failures the totals (without late ones) and groups.
+
+    In one statement: what is committed while it runs is in all of them or in none.
+    """
+    [(traces, *told)] = database.rows(
+        """SELECT (SELECT coalesce(array_agg(trace_id), '{}') FROM tool_call_all),
+            (SELECT coalesce(sum(calls), 0) FROM call_total)
                 + (SELECT coalesce(sum(amount), 0) FROM event_total WHERE metric = 'toolfault_late_calls'),
             (SELECT coalesce(sum(calls), 0) FROM call_tally),
             (SELECT coalesce(sum(calls), 0) FROM call_total WHERE outcome = 'failed'),
             (SELECT coalesce(sum(calls), 0) FROM error_group_tally)"""
     )
-    return tuple(map(int, row))
+    return [int.from_bytes(trace) for trace in traces], tuple(map(int, told))
