@@ -160,8 +160,8 @@ def test_a_taken_port_is_passed_over(made, monkeypatch):
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
-        ports = iter([taken.getsockname()[1], embedded._free_port()])
-        monkeypatch.setattr(embedded, "_free_port", lambda: next(ports))
+        ports = iter([taken.getsockname()[1], embedded.free_port()])
+        monkeypatch.setattr(embedded, "free_port", lambda: next(ports))
         with EmbeddedPostgres(made) as url, psycopg.connect(url) as conn:
             assert conn.execute("SELECT 1").fetchone() == (1,)
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import shutil
-import socket
 import subprocess
 import time
 import urllib.error
@@ -20,6 +19,7 @@ from toolfault.alerts.build import build
 from toolfault.alerts.routing import alertmanager
 from toolfault.alerts.spec import Alerts, Baseline, Spec, Spike, Stack, Waits, Windows
 from toolfault.settings import StartError
+from toolfault.store.embedded import free_port
 from toolfault.store.watching import ends_with_us
 
 if TYPE_CHECKING:
@@ -79,7 +79,7 @@ def start_monitoring(
     Raises:
         StartError: one of them is missing or did not start.
     """
-    at = Monitoring(*(f"http://127.0.0.1:{_free_port()}" for _ in Monitoring._fields))
+    at = Monitoring(*(f"http://127.0.0.1:{free_port()}" for _ in Monitoring._fields))
     spec = replace(
         spec, links=replace(spec.links, toolfault=web), stack=_stack(web, at.alertmanager)
     )
@@ -140,13 +140,6 @@ def _needed(names: tuple[str, ...]) -> str:
             f"{names[0]} is not installed. Get it with: sudo apt-get install {names[-1]}"
         )
     return found
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
 
 
 @contextmanager

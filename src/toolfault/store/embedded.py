@@ -202,7 +202,7 @@ class EmbeddedPostgres:
 
     def _run(self) -> str:
         for _ in range(_TRIES):
-            port = _free_port()
+            port = free_port()
             if self._launch(port):
                 self._port = port
                 return self._ensure_database(port)
@@ -280,7 +280,8 @@ def _works_in(pid: int, cluster: Path) -> bool:
         return False
 
 
-def _free_port() -> int:
+def free_port() -> int:
+    """A port of 127.0.0.1 that nobody listens on just now."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])

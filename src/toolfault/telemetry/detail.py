@@ -11,12 +11,16 @@ import sysconfig
 import traceback
 from collections.abc import Iterator
 from functools import cache, lru_cache
+from typing import TypeVar
 
 from toolfault import conventions as c
 from toolfault.envelope import cut
 from toolfault.redact import cap, scrub_stack
 from toolfault.telemetry import events
 from toolfault.telemetry.record import Attributes
+
+#: An exception, or what `traceback` makes of it: the chain has the same names in both.
+Link = TypeVar("Link", BaseException, traceback.TracebackException)
 
 VARIABLE = "TOOLFAULT_EXCEPTION_DETAIL"
 _LEVELS = ("full", "type", "off")
@@ -110,19 +114,18 @@ _known: dict[tuple[object, ...], str] = {}
 
 def _likeness(error: BaseException) -> tuple[object, ...]:
     """What is equal where two stacks are; empty where that is not worth its memory, or not known."""
+    links = list(_links(error))
+    if len(links) == _LINKS:
+        return ()
     told: list[object] = []
-    link: BaseException | None = error
-    for _ in range(_LINKS + 1):
-        if link is None:
-            return tuple(told) if len(told) <= _MOST_FRAMES else ()
+    for link in links:
         text = _text(link)
         if len(text) > c.MAX_TEXT or hasattr(link, "exceptions") or hasattr(link, "__notes__"):
             return ()
         told += (type(link), text)
         for frame, line in traceback.walk_tb(link.__traceback__):
             told.append((frame.f_code.co_filename, line, frame.f_code.co_name))
-        link = link.__cause__ or (None if link.__suppress_context__ else link.__context__)
-    return ()
+    return tuple(told) if len(told) <= _MOST_FRAMES else ()
 
 
 def _formatted(error: BaseException) -> str:
@@ -157,8 +160,9 @@ def _frames(taken: traceback.TracebackException) -> list[str]:
     return told
 
 
-def _links(taken: traceback.TracebackException) -> Iterator[traceback.TracebackException]:
-    link: traceback.TracebackException | None = taken
+def _links(error: Link) -> Iterator[Link]:
+    """The exceptions that are told one after the other, the last one raised first."""
+    link: Link | None = error
     for _ in range(_LINKS):
         if link is None:
             return
