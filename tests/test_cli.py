@@ -10,7 +10,7 @@ import sys
 import psycopg
 import pytest
 import typer
-from tests.end_to_end.harness import Service, environment, running
+from tests.end_to_end.harness import Service, environment, new_database, running
 
 from toolfault.cli import app as commands
 from toolfault.store import schema
@@ -19,10 +19,7 @@ from toolfault.store import schema
 @pytest.fixture(scope="module")
 def service(postgres):
     """A running service without any call."""
-    with psycopg.connect(postgres, autocommit=True) as conn:
-        conn.execute("CREATE DATABASE cli")
-    url = f"{postgres.rpartition('/')[0]}/cli"
-    schema.upgrade(url)
+    url = new_database(postgres, "cli")
     with running(TOOLFAULT_DATABASE_URL=url) as addresses:
         yield Service(url, **addresses)
 

@@ -15,13 +15,11 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import httpx
-import psycopg
 import pytest
-from tests.end_to_end.harness import Service, environment, running
+from tests.end_to_end.harness import Service, environment, new_database, running
 
 from toolfault.alerts.spec import Alerts
 from toolfault.demo.monitoring import FAST, start_monitoring
-from toolfault.store import schema
 
 AGENT = Path(__file__).parent / "agent.py"
 WITHIN = 100.0  # s
@@ -73,10 +71,7 @@ def service(postgres, pages, tmp_path_factory):
         urls = {"pagerduty_url": pages[1]}
         return {**config, "receivers": receivers, "global": {**config["global"], **urls}}
 
-    with psycopg.connect(postgres, autocommit=True) as conn:
-        conn.execute("CREATE DATABASE alerts")
-    url = f"{postgres.rpartition('/')[0]}/alerts"
-    schema.upgrade(url)
+    url = new_database(postgres, "alerts")
     with (
         running(TOOLFAULT_DATABASE_URL=url) as addresses,
         start_monitoring(folder, addresses["web"], SPEC, only_the_pager),

@@ -10,29 +10,20 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import psycopg
 import pytest
-from tests.end_to_end.harness import running
+from tests.end_to_end.harness import new_database, new_tokens, running
 
-from toolfault.store import schema
-from toolfault.store.queries.base import open_engine
-from toolfault.store.tokens import Role, create_token
+from toolfault.store.tokens import Role
 
 
 @pytest.fixture(scope="module")
 def database(postgres):
-    with psycopg.connect(postgres, autocommit=True) as conn:
-        conn.execute("CREATE DATABASE checked")
-    url = f"{postgres.rpartition('/')[0]}/checked"
-    schema.upgrade(url)
-    return url
+    return new_database(postgres, "checked")
 
 
 @pytest.fixture(scope="module")
 def tokens(database):
     """A token of each of two roles."""
-    engine = open_engine(database)
-    made = {role: create_token(engine, role, [role])[1] for role in (Role.INGEST, Role.SUPPORT)}
-    engine.dispose()
-    return made
+    return new_tokens(database, Role.INGEST, Role.SUPPORT)
 
 
 @pytest.fixture(scope="module")

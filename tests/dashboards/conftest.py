@@ -8,19 +8,17 @@ from dataclasses import replace
 from datetime import UTC, datetime
 
 import httpx
-import psycopg
 import pytest
 import yaml
 from tests.dashboards import traffic
 from tests.dashboards.grafana import Grafana
-from tests.end_to_end.harness import environment, running
+from tests.end_to_end.harness import environment, new_database, running
 
 from toolfault import ports, settings
 from toolfault.alerts.places import expression
 from toolfault.alerts.rules import files
 from toolfault.alerts.spec import Alerts, Baseline, Links, Spec, Windows, alert_name
 from toolfault.dashboards.on_call import DRAWN
-from toolfault.store import schema
 
 #: Alerts that fire as soon as their condition is met.
 AT_ONCE = (
@@ -50,10 +48,7 @@ def quick(web):
 @pytest.fixture(scope="session")
 def world(postgres, tmp_path_factory):
     """Grafana's view of it all, after everything a panel shows has happened."""
-    with psycopg.connect(postgres, autocommit=True) as conn:
-        conn.execute("CREATE DATABASE dashboards")
-    url = f"{postgres.rpartition('/')[0]}/dashboards"
-    schema.upgrade(url)
+    url = new_database(postgres, "dashboards")
     began = time.time()
     with running(TOOLFAULT_DATABASE_URL=url) as service:
         spec = quick(service["web"])

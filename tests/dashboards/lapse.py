@@ -11,15 +11,13 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import httpx
-import psycopg
 from tests.dashboards import traffic
 from tests.dashboards.conftest import Prometheus, quick, send
 from tests.dashboards.grafana import Grafana
-from tests.end_to_end.harness import running
+from tests.end_to_end.harness import new_database, running
 from tests.ingest import otlp
 
 from toolfault import conventions as c
-from toolfault.store import schema
 from toolfault.store.embedded import EmbeddedPostgres
 
 PLACES = {
@@ -127,10 +125,7 @@ def _call(dice, tool, now, seconds, *, bug, denied):
 def world(folder: Path, minutes):
     """Grafana's view of it all."""
     with EmbeddedPostgres(folder / "postgres") as server:
-        with psycopg.connect(server, autocommit=True) as conn:
-            conn.execute("CREATE DATABASE lapse")
-        url = f"{server.rpartition('/')[0]}/lapse"
-        schema.upgrade(url)
+        url = new_database(server, "lapse")
         (folder / "prometheus").mkdir()
         with running(TOOLFAULT_DATABASE_URL=url) as service:
             spec = quick(service["web"])

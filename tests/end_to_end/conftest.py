@@ -3,20 +3,14 @@
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
-import psycopg
 import pytest
-from tests.end_to_end.harness import Export, Service, running
-
-from toolfault.store import schema
+from tests.end_to_end.harness import Export, Service, new_database, running
 
 
 @pytest.fixture(scope="session")
 def service(postgres):
     """One service for all tests of this folder, on a database of its own."""
-    with psycopg.connect(postgres, autocommit=True) as conn:
-        conn.execute("CREATE DATABASE end_to_end")
-    url = f"{postgres.rpartition('/')[0]}/end_to_end"
-    schema.upgrade(url)
+    url = new_database(postgres, "end_to_end")
     with running(TOOLFAULT_DATABASE_URL=url) as addresses:
         yield Service(url, **addresses)
 

@@ -13,6 +13,10 @@ from typing import NamedTuple
 import httpx
 import psycopg
 
+from toolfault.store import schema
+from toolfault.store.queries.base import open_engine
+from toolfault.store.tokens import create_token
+
 HERE = Path(__file__).parent
 _WITHIN = 30.0  # s, until telemetry has arrived
 
@@ -21,6 +25,23 @@ def environment(**more):
     """This process's environment without any telemetry or toolfault setting, and `more`."""
     kept = {k: v for k, v in os.environ.items() if not k.startswith(("OTEL_", "TOOLFAULT_"))}
     return kept | more
+
+
+def new_database(server, name):
+    """The address of an empty database of that name, with this version's tables."""
+    with psycopg.connect(server, autocommit=True) as conn:
+        conn.execute(f"CREATE DATABASE {name}")
+    url = f"{server.rpartition('/')[0]}/{name}"
+    schema.upgrade(url)
+    return url
+
+
+def new_tokens(url, *roles):
+    """Of each role the secret of a new token."""
+    engine = open_engine(url)
+    made = {role: create_token(engine, role, [role])[1] for role in roles}
+    engine.dispose()
+    return made
 
 
 @contextmanager

@@ -8,13 +8,19 @@ import httpx
 import psycopg
 import pytest
 from tests.chaos.database import until
-from tests.end_to_end.harness import HERE, Service, environment, run_agent, running
+from tests.end_to_end.harness import (
+    HERE,
+    Service,
+    environment,
+    new_database,
+    new_tokens,
+    run_agent,
+    running,
+)
 from tests.stack.collector import PROGRAM, ROOT, Collector
 
 from toolfault import reference
-from toolfault.store import schema
-from toolfault.store.queries.base import open_engine
-from toolfault.store.tokens import Role, create_token
+from toolfault.store.tokens import Role
 
 #: Beside sending to the service, keep all of it in a file, for `toolfault import`.
 KEEP = """
@@ -40,19 +46,12 @@ class Guarded(Service):
 
 @pytest.fixture(scope="module")
 def database(postgres):
-    with psycopg.connect(postgres, autocommit=True) as conn:
-        conn.execute("CREATE DATABASE stack")
-    url = f"{postgres.rpartition('/')[0]}/stack"
-    schema.upgrade(url)
-    return url
+    return new_database(postgres, "stack")
 
 
 @pytest.fixture(scope="module")
 def tokens(database):
-    engine = open_engine(database)
-    made = {role: create_token(engine, role, [role])[1] for role in (Role.INGEST, Role.SUPPORT)}
-    engine.dispose()
-    return made
+    return new_tokens(database, Role.INGEST, Role.SUPPORT)
 
 
 @pytest.fixture(scope="module")
