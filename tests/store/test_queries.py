@@ -130,8 +130,7 @@ def test_a_conversation_is_read_around_the_call_within_its_environment(connectio
         "r4", NOW.date(), (4).to_bytes(16), (4).to_bytes(8), NOW - timedelta(minutes=6), NOW,
         "one", "production", "tool", "failed", "INTERNAL", None, "none", 1, "unknown", None,
     )  # fmt: skip
-    call = references.call_of(conn, row).first()
-    steps = references.conversation(conn, call, most=2).rows()
+    steps = references.conversation(conn, row, most=2).rows()
     assert [step.reference_id for step in steps] == ["r3", "r4", "r5", "r6"]
 
 

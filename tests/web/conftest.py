@@ -156,6 +156,12 @@ def engine(database_url):
 
 
 @pytest.fixture
+def conn(engine):
+    with engine.connect() as opened:
+        yield opened
+
+
+@pytest.fixture
 def browse(engine):
     """Makes a client of an application with the given settings."""
     clients = []

@@ -21,7 +21,7 @@ BEGAN = datetime(2026, 11, 29, 12, tzinfo=UTC)
 
 
 @pytest.fixture
-def link(store, make, engine):
+def link(store, make, conn):
     """The link that a viewer's template makes for a call of two seconds at noon."""
 
     def made(viewer):
@@ -33,7 +33,7 @@ def link(store, make, engine):
         )  # fmt: skip
         store([call])
         links = Links(asked.trace_link, asked.log_link)
-        match = lookup(engine, call.reference_id, links=links).matches[0]
+        match = lookup(conn, call.reference_id, links=links).matches[0]
         return match.trace_url or match.log_url
 
     return made

@@ -15,10 +15,10 @@ def days_ago(days):
     return (datetime.now(UTC) - timedelta(days=days)).date()
 
 
-def test_a_stored_reference_is_found(store, make, engine):
+def test_a_stored_reference_is_found(store, make, conn):
     call = make.call()
     store([call])
-    answer = lookup(engine, call.reference_id)
+    answer = lookup(conn, call.reference_id)
     assert (answer.state, answer.reference, len(answer.matches)) == ("found", call.reference_id, 1)
     match = answer.matches[0]
     assert (match.tool, match.outcome, match.code, match.attempts, match.effect) == (
@@ -43,39 +43,39 @@ def test_a_stored_reference_is_found(store, make, engine):
         lambda ref: f'{{"status": "error", "error": {{"code": "INTERNAL", "ref": "{ref}"}}}}',
     ],
 )
-def test_reading_forgives_how_it_was_written(store, make, engine, written):
+def test_reading_forgives_how_it_was_written(store, make, conn, written):
     call = make.call()
     store([call])
-    answer = lookup(engine, written(call.reference_id))
+    answer = lookup(conn, written(call.reference_id))
     assert (answer.state, answer.reference) == ("found", call.reference_id)
 
 
-def test_a_foreign_reference_is_kept_as_it_is_and_may_name_several_calls(store, make, engine):
+def test_a_foreign_reference_is_kept_as_it_is_and_may_name_several_calls(store, make, conn):
     older = make.call(reference_id="deadbeef", tool="older")
     newer = make.call(
         reference_id="deadbeef", tool="newer", started_at=older.started_at + timedelta(seconds=5)
     )
     store([older, newer])
-    answer = lookup(engine, "deadbeef")
+    answer = lookup(conn, "deadbeef")
     assert [match.tool for match in answer.matches] == ["newer", "older"]
-    assert lookup(engine, "DEADBEEF").state == "unknown"
+    assert lookup(conn, "DEADBEEF").state == "unknown"
 
 
-def test_what_was_typed_wins_over_its_canonical_form(store, make, engine):
+def test_what_was_typed_wins_over_its_canonical_form(store, make, conn):
     ours = make.reference()
     foreign = ours.replace("-", "").lower()
     store(
         [make.call(reference_id=ours, tool="ours"), make.call(reference_id=foreign, tool="foreign")]
     )
-    assert lookup(engine, foreign).matches[0].tool == "foreign"
-    assert lookup(engine, ours).matches[0].tool == "ours"
+    assert lookup(conn, foreign).matches[0].tool == "foreign"
+    assert lookup(conn, ours).matches[0].tool == "ours"
 
 
-def test_one_wrong_symbol_suggests_what_is_stored_newest_first(store, make, engine):
+def test_one_wrong_symbol_suggests_what_is_stored_newest_first(store, make, conn):
     call = make.call()
     store([call])
     last = "0" if call.reference_id[-1] != "0" else "1"
-    answer = lookup(engine, call.reference_id[:-1] + last)
+    answer = lookup(conn, call.reference_id[:-1] + last)
     assert answer.state == "mistyped"
     assert [one.reference for one in answer.suggestions] == [call.reference_id]
     assert answer.suggestions[0].tool == "book_meeting"
@@ -85,68 +85,68 @@ def test_one_wrong_symbol_suggests_what_is_stored_newest_first(store, make, engi
     )
 
 
-def test_swapped_missing_and_additional_symbols_suggest_too(store, make, engine):
+def test_swapped_missing_and_additional_symbols_suggest_too(store, make, conn):
     known = reference.new(random=0x123456789AB, day=days_ago(1))
     store([make.call(reference_id=known)])
     symbols = known.replace("-", "")
     assert symbols[0] != symbols[1]
     for typed in (symbols[1] + symbols[0] + symbols[2:], symbols[1:], symbols + "Z"):
-        answer = lookup(engine, typed)
+        answer = lookup(conn, typed)
         assert (answer.state, [one.reference for one in answer.suggestions]) == (
             "mistyped",
             [known],
         )
 
 
-def test_a_mistyped_reference_without_neighbours_still_says_what_to_do(engine):
-    answer = lookup(engine, "938N-KRKA-S18Q")
+def test_a_mistyped_reference_without_neighbours_still_says_what_to_do(conn):
+    answer = lookup(conn, "938N-KRKA-S18Q")
     assert (answer.state, answer.suggestions) == ("mistyped", ())
     assert "copy" in answer.next_step
 
 
-def test_nothing_of_today_may_still_be_on_its_way(engine):
-    answer = lookup(engine, reference.new(day=NOON.date()), now=NOON)
+def test_nothing_of_today_may_still_be_on_its_way(conn):
+    answer = lookup(conn, reference.new(day=NOON.date()), now=NOON)
     midnight = NOON.replace(hour=0) + timedelta(days=1)
     assert (answer.state, answer.look_again_at) == ("pending", midnight + timedelta(hours=1))
 
 
 @pytest.mark.parametrize(("minutes", "state"), [(59, "pending"), (61, "not_received")])
-def test_yesterdays_reference_is_waited_for_until_one(engine, minutes, state):
+def test_yesterdays_reference_is_waited_for_until_one(conn, minutes, state):
     now = NOON.replace(hour=0) + timedelta(minutes=minutes)
-    answer = lookup(engine, reference.new(day=now.date() - timedelta(days=1)), now=now)
+    answer = lookup(conn, reference.new(day=now.date() - timedelta(days=1)), now=now)
     assert answer.state == state
 
 
-def test_not_received_names_the_records_dropped_that_day(store, make, engine):
+def test_not_received_names_the_records_dropped_that_day(store, make, conn):
     day = NOON - timedelta(days=2)
     store(events=[make.event(names.TELEMETRY_DROPPED, amount=17, occurred_at=day, received_at=day)])
-    answer = lookup(engine, reference.new(day=day.date()))
+    answer = lookup(conn, reference.new(day=day.date()))
     assert (answer.state, answer.dropped) == ("not_received", 17)
     assert "17 dropped records" in answer.explanation
-    elsewhere = lookup(engine, answer.reference, viewer=Viewer(frozenset({"orders-agent"})))
+    elsewhere = lookup(conn, answer.reference, viewer=Viewer(frozenset({"orders-agent"})))
     assert elsewhere.dropped == 0
 
 
-def test_a_day_that_is_still_to_come_is_unknown_tomorrow_is_not(engine):
+def test_a_day_that_is_still_to_come_is_unknown_tomorrow_is_not(conn):
     today = NOON.date()
-    assert lookup(engine, reference.new(day=today + timedelta(days=1)), now=NOON).state == "pending"
-    assert lookup(engine, reference.new(day=today + timedelta(days=2)), now=NOON).state == "unknown"
+    assert lookup(conn, reference.new(day=today + timedelta(days=1)), now=NOON).state == "pending"
+    assert lookup(conn, reference.new(day=today + timedelta(days=2)), now=NOON).state == "unknown"
 
 
 @pytest.mark.parametrize(
     "text", ["", "   ", "hello", "\x00", "a" * 100_000, "\u202e", "//evil.example", "%s"]
 )
-def test_anything_else_is_unknown(engine, text):
-    assert lookup(engine, text).state == "unknown"
+def test_anything_else_is_unknown(conn, text):
+    assert lookup(conn, text).state == "unknown"
 
 
 def test_the_first_stored_reference_of_a_text_is_answered_and_the_others_are_named(
-    store, make, engine
+    store, make, conn
 ):
     stored, also_stored, lost = make.call(), make.call(), make.reference()
     store([stored, also_stored])
     answer = lookup(
-        engine, f"{lost}, {stored.reference_id} and {also_stored.reference_id}, what now?"
+        conn, f"{lost}, {stored.reference_id} and {also_stored.reference_id}, what now?"
     )
     assert (answer.state, answer.reference) == ("found", stored.reference_id)
     assert answer.others == (lost, also_stored.reference_id)
@@ -161,20 +161,20 @@ def test_the_first_stored_reference_of_a_text_is_answered_and_the_others_are_nam
         ("hello", "does not have the form of a reference"),
     ],
 )
-def test_half_a_reference_is_told_how_long_a_whole_one_is(engine, text, told):
-    answer = lookup(engine, text)
+def test_half_a_reference_is_told_how_long_a_whole_one_is(conn, text, told):
+    answer = lookup(conn, text)
     assert answer.state == "unknown"
     assert told in answer.explanation
     assert "twelve characters, 4-4-4" in answer.next_step
 
 
-def test_the_example_of_the_documentation_is_told_from_a_reference_that_got_lost(engine):
-    answer = lookup(engine, "938N-KRKA-S18P")
+def test_the_example_of_the_documentation_is_told_from_a_reference_that_got_lost(conn):
+    answer = lookup(conn, "938N-KRKA-S18P")
     assert answer.title == "This is the example of the documentation"
     assert "toolfault demo" in answer.next_step
 
 
-def test_an_old_reference_has_expired_and_its_outline_is_shown(store, make, engine, connection):
+def test_an_old_reference_has_expired_and_its_outline_is_shown(store, make, conn, connection):
     day = days_ago(40)
     call = make.call(reference_id=reference.new(day=day), attempts=2, effect="none")
     store([call])
@@ -184,7 +184,7 @@ def test_an_old_reference_has_expired_and_its_outline_is_shown(store, make, engi
         "UPDATE reference SET started_at = %s, received_at = %s", (long_ago, long_ago)
     )
     connection.commit()
-    answer = lookup(engine, call.reference_id)
+    answer = lookup(conn, call.reference_id)
     assert (answer.state, answer.issued_on) == ("expired", day)
     match = answer.matches[0]
     assert (match.tool, match.outcome, match.attempts, match.duration) == (
@@ -196,19 +196,17 @@ def test_an_old_reference_has_expired_and_its_outline_is_shown(store, make, engi
     assert match.words.effect == "No, nothing changed"
 
 
-def test_an_old_reference_without_an_outline_has_expired_too(engine):
-    answer = lookup(engine, reference.new(day=days_ago(40)))
+def test_an_old_reference_without_an_outline_has_expired_too(conn):
+    answer = lookup(conn, reference.new(day=days_ago(40)))
     assert (answer.state, answer.matches) == ("expired", ())
 
 
-def test_a_call_whose_details_are_gone_early_still_shows_its_outline(
-    store, make, engine, connection
-):
+def test_a_call_whose_details_are_gone_early_still_shows_its_outline(store, make, conn, connection):
     call = make.call()
     store([call])
     connection.execute("DELETE FROM tool_call")
     connection.commit()
-    answer = lookup(engine, call.reference_id)
+    answer = lookup(conn, call.reference_id)
     assert (answer.state, answer.matches[0].outcome, answer.matches[0].envelope) == (
         "found",
         "failed",
@@ -216,58 +214,58 @@ def test_a_call_whose_details_are_gone_early_still_shows_its_outline(
     )
 
 
-def test_a_partial_signal_is_pending_for_an_hour_and_then_of_unknown_outcome(store, make, engine):
+def test_a_partial_signal_is_pending_for_an_hour_and_then_of_unknown_outcome(store, make, conn):
     call = make.call()
     store(logs=[make.log_of(call, names.EXCEPTION, exception_type="KeyError", body="'a'")])
-    answer = lookup(engine, call.reference_id)
+    answer = lookup(conn, call.reference_id)
     assert (answer.state, answer.look_again_at) == (
         "pending",
         call.received_at + timedelta(hours=1),
     )
-    later = lookup(engine, call.reference_id, now=call.received_at + timedelta(minutes=61))
+    later = lookup(conn, call.reference_id, now=call.received_at + timedelta(minutes=61))
     assert (later.state, later.matches[0].outcome) == ("found", None)
     assert later.matches[0].exceptions[0].type == "KeyError"
     assert later.matches[0].words.effect == "Not known"
     assert "do not try again" in later.matches[0].words.tell_user
 
 
-def test_a_partial_signal_hides_behind_the_call_it_belongs_to(store, make, engine):
+def test_a_partial_signal_hides_behind_the_call_it_belongs_to(store, make, conn):
     call = make.call()
     store([call], logs=[make.log_of(call, names.EXCEPTION, exception_type="KeyError", body="'a'")])
-    answer = lookup(engine, call.reference_id)
+    answer = lookup(conn, call.reference_id)
     assert [match.outcome for match in answer.matches] == ["failed"]
     assert answer.matches[0].exceptions[0].message == "'a'"
 
 
-def test_a_call_with_a_time_no_partition_has_room_for_is_found(store, make, engine):
+def test_a_call_with_a_time_no_partition_has_room_for_is_found(store, make, conn):
     stuck = datetime(1999, 12, 31, tzinfo=UTC)
     call = make.call(started_at=stuck)
     store([call])
-    answer = lookup(engine, call.reference_id)
+    answer = lookup(conn, call.reference_id)
     assert (answer.state, answer.matches[0].started_at) == ("found", stuck)
 
 
-def test_out_of_scope_looks_exactly_like_not_stored(store, make, engine):
+def test_out_of_scope_looks_exactly_like_not_stored(store, make, conn):
     call = make.call()
     outsider = Viewer(frozenset({"orders-agent"}), detail=True)
     typo = call.reference_id[:-1] + ("0" if call.reference_id[-1] != "0" else "1")
     now = datetime.now(UTC)
-    before = [lookup(engine, text, viewer=outsider, now=now) for text in (call.reference_id, typo)]
+    before = [lookup(conn, text, viewer=outsider, now=now) for text in (call.reference_id, typo)]
     store([call], logs=[make.log_of(call, names.EXCEPTION, body="secret")])
-    after = [lookup(engine, text, viewer=outsider, now=now) for text in (call.reference_id, typo)]
+    after = [lookup(conn, text, viewer=outsider, now=now) for text in (call.reference_id, typo)]
     assert before == after
     insider = Viewer(frozenset({"calendar-agent"}))
-    assert lookup(engine, call.reference_id, viewer=insider).state == "found"
+    assert lookup(conn, call.reference_id, viewer=insider).state == "found"
 
 
-def test_support_sees_no_exception_detail(store, make, engine):
+def test_support_sees_no_exception_detail(store, make, conn):
     call = make.call()
     store([call], logs=[make.log_of(call, names.EXCEPTION, body="'a'", stacktrace="Traceback")])
-    match = lookup(engine, call.reference_id, viewer=Viewer(detail=False)).matches[0]
+    match = lookup(conn, call.reference_id, viewer=Viewer(detail=False)).matches[0]
     assert (match.exceptions, match.log_lines, match.detail_withheld) == ((), (), True)
 
 
-def test_the_card_holds_the_conversation_the_group_and_what_the_model_was_told(store, make, engine):
+def test_the_card_holds_the_conversation_the_group_and_what_the_model_was_told(store, make, conn):
     started = datetime.now(UTC) - timedelta(minutes=5)
     attributes = {
         names.FIELD: "date",
@@ -284,7 +282,7 @@ def test_the_card_holds_the_conversation_the_group_and_what_the_model_was_told(s
     later = make.call(started_at=started + timedelta(seconds=30))
     elsewhere = make.call(conversation_id="c-2")
     store([this, earlier, later, elsewhere], [make.declared()])
-    match = lookup(engine, this.reference_id).matches[0]
+    match = lookup(conn, this.reference_id).matches[0]
     assert [(step.tool, step.outcome, step.this_call) for step in match.conversation] == [
         ("list_free_slots", "ok", False),
         ("book_meeting", "failed", True),
@@ -316,24 +314,24 @@ def test_the_card_holds_the_conversation_the_group_and_what_the_model_was_told(s
     assert match.runbook == "https://runbooks.example.com/book_meeting"
 
 
-def test_an_undeclared_tool_has_no_known_owner_and_says_why(store, make, engine):
+def test_an_undeclared_tool_has_no_known_owner_and_says_why(store, make, conn):
     call = make.call()
     store([call])
-    words = lookup(engine, call.reference_id).matches[0].words
+    words = lookup(conn, call.reference_id).matches[0].words
     assert words.owner == "Not known"
     assert "has not declared itself" in words.owner_detail
 
 
-def test_a_dead_letter_without_a_trace_adds_no_second_call(store, make, engine):
+def test_a_dead_letter_without_a_trace_adds_no_second_call(store, make, conn):
     call = make.call()
     store(
         [call],
         [make.event(names.DEAD_LETTER, label="book_meeting", reference_id=call.reference_id)],
     )
-    assert [match.outcome for match in lookup(engine, call.reference_id).matches] == ["failed"]
+    assert [match.outcome for match in lookup(conn, call.reference_id).matches] == ["failed"]
 
 
-def test_a_declined_answer_is_shown_as_the_data_block_the_model_read(store, make, engine):
+def test_a_declined_answer_is_shown_as_the_data_block_the_model_read(store, make, conn):
     call = make.call(
         outcome="declined",
         code="CONFLICT",
@@ -343,19 +341,19 @@ def test_a_declined_answer_is_shown_as_the_data_block_the_model_read(store, make
         message="Taken.",
     )
     store([call])
-    assert lookup(engine, call.reference_id).matches[0].envelope == {
+    assert lookup(conn, call.reference_id).matches[0].envelope == {
         "status": "declined",
         "output": '<untrusted-data source="tool_refusal">\nslot_taken: Taken.\n</untrusted-data>',
     }
 
 
-def test_an_envelope_holds_the_reference_only_where_the_user_is_to_hear_it(store, make, engine):
+def test_an_envelope_holds_the_reference_only_where_the_user_is_to_hear_it(store, make, conn):
     call = make.call(
         code="UNAVAILABLE", action="retry_later", effect="none", message="Not available."
     )
     foreign = make.call(message=None)
     store([call, foreign])
-    assert lookup(engine, call.reference_id).matches[0].envelope == {
+    assert lookup(conn, call.reference_id).matches[0].envelope == {
         "status": "error",
         "error": {
             "code": "UNAVAILABLE",
@@ -365,17 +363,17 @@ def test_an_envelope_holds_the_reference_only_where_the_user_is_to_hear_it(store
             "retryable": True,
         },
     }
-    assert lookup(engine, foreign.reference_id).matches[0].envelope is None
+    assert lookup(conn, foreign.reference_id).matches[0].envelope is None
 
 
-def test_the_card_counts_the_calls_like_this_one(store, make, engine):
+def test_the_card_counts_the_calls_like_this_one(store, make, conn):
     first = make.call()
     store([first])
-    words = lookup(engine, first.reference_id).matches[0].words
+    words = lookup(conn, first.reference_id).matches[0].words
     assert words.incident_detail == "It is the only call of its kind so far."
 
     store([make.call(started_at=first.started_at + timedelta(seconds=1))])
-    words = lookup(engine, first.reference_id).matches[0].words
+    words = lookup(conn, first.reference_id).matches[0].words
     assert words.incident_detail == (
         "2 calls like this one in the last 24 hours, 2 in the last hour. Nobody has closed it."
     )

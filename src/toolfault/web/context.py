@@ -12,7 +12,7 @@ from starlette.requests import Request
 
 from toolfault.store.queries import changes
 from toolfault.web.access import Doorkeeper, Principal, address
-from toolfault.web.lookup import Links, Viewer, lookup
+from toolfault.web.lookup import Links, lookup
 
 if TYPE_CHECKING:
     from sqlalchemy import Engine
@@ -27,6 +27,7 @@ class Context:
     """The store, the door and the settings of one application."""
 
     engine: Engine
+    lookups: Engine  # keeps its plans
     doors: Doorkeeper
     registry: Collects
     readiness: Callable[[], str | None]
@@ -47,10 +48,15 @@ class Context:
         """
         caller = f"{address(request)} {principal.token_id}"
         self.doors.refuse_beyond(self.doors.misses, caller)
-        answer = self._answer(text, principal.viewer)
-        if not answer.is_here:
-            self.doors.misses.count(caller)
-        with self.engine.connect() as conn:
+        with self.lookups.connect() as conn:
+            answer = lookup(
+                conn,
+                text,
+                viewer=principal.viewer,
+                now=self.now(),
+                retention_days=self.retention_days,
+                links=self.links,
+            )
             changes.audit(
                 conn,
                 asked=answer.reference,
@@ -58,17 +64,9 @@ class Context:
                 now=self.now(),
                 token_id=principal.token_id,
             )
+        if not answer.is_here:
+            self.doors.misses.count(caller)
         return answer
-
-    def _answer(self, text: str, viewer: Viewer) -> Answer:
-        return lookup(
-            self.engine,
-            text,
-            viewer=viewer,
-            now=self.now(),
-            retention_days=self.retention_days,
-            links=self.links,
-        )
 
 
 async def _context(request: Request) -> Context:

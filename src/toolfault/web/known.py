@@ -1,4 +1,4 @@
-"""Everything the store knows about the calls behind a reference, in two round trips."""
+"""Everything the store knows about the calls behind a reference, in one statement each."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from toolfault.web.incidents import Incidents, incident_for
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+    from datetime import datetime
 
     from sqlalchemy import Connection
 
@@ -49,64 +50,40 @@ class Known:
 
 def gather(conn: Connection, rows: Sequence[Reference], asked: Asked) -> list[Known]:
     """What is known about each of the calls that carry a reference."""
+    return [_known(conn, row, asked) for row in rows]
+
+
+def _known(conn: Connection, row: Reference, asked: Asked) -> Known:
     with together(conn):
-        incidents = Incidents(conn, [row.at for row in rows if row.outcome in ERROR_OUTCOMES])
-        hinted = [_OfOutline.ask(conn, row, asked) for row in rows]
-    calls = [one.call.first() for one in hinted]
-    with together(conn):
-        deeper = [
-            _OfCall.ask(conn, row, call, asked) for row, call in zip(rows, calls, strict=True)
-        ]
-    return [
-        Known(
-            row=row,
-            call=call,
-            tool=outline.tool.first(),
-            group=outline.summary(asked),
-            incident=incident_for(row, incidents),
-            logs=more.logs.rows() if more.logs else (),
-            conversation=more.steps.rows() if more.steps else (),
-        )
-        for row, call, outline, more in zip(rows, calls, hinted, deeper, strict=True)
-    ]
-
-
-@dataclass(frozen=True, slots=True)
-class _OfOutline:
-    """What can be asked for once the outline is known."""
-
-    call: Later[Call]
-    tool: Later[Tool]
-    group: Later[Brief] | None
-    hours: Later[Hour] | None
-
-    @classmethod
-    def ask(cls, conn: Connection, row: Reference, asked: Asked) -> _OfOutline:
         call, tool = queries.call_of(conn, row), queries.tool(conn, row)
-        if row.fingerprint is None:
-            return cls(call, tool, None, None)
-        group = group_queries.brief(conn, row.fingerprint, asked.now, asked.viewer.scope)
-        since = grouping.begin_of_trend(asked.now)
-        return cls(call, tool, group, group_queries.hours(conn, row.fingerprint, since))
-
-    def summary(self, asked: Asked) -> GroupSummary | None:
-        group = self.group.first() if self.group else None
-        if group is None or self.hours is None:
-            return None
-        return grouping.summarise(group, grouping.trend(self.hours.rows(), asked.now))
+        steps = queries.conversation(conn, row, asked.viewer.scope)
+        logs = queries.logs(conn, row) if asked.viewer.detail else None
+        group = _Group.ask(conn, row.fingerprint, asked) if row.fingerprint else None
+        incidents = Incidents(conn, [row.at] if row.outcome in ERROR_OUTCOMES else [])
+    return Known(
+        row=row,
+        call=call.first(),
+        tool=tool.first(),
+        group=group.summary(asked.now) if group else None,
+        incident=incident_for(row, incidents),
+        logs=logs.rows() if logs else (),
+        conversation=steps.rows(),
+    )
 
 
 @dataclass(frozen=True, slots=True)
-class _OfCall:
-    """What can be asked for once the call is known."""
+class _Group:
+    """What is asked for about the group of a call."""
 
-    logs: Later[Log] | None
-    steps: Later[Step] | None
+    brief: Later[Brief]
+    hours: Later[Hour]
 
     @classmethod
-    def ask(cls, conn: Connection, row: Reference, call: Call | None, asked: Asked) -> _OfCall:
-        duration = call.duration_us if call else 0
-        logs = queries.logs(conn, row, duration) if asked.viewer.detail else None
-        if call is None or call.conversation_id is None:
-            return cls(logs, None)
-        return cls(logs, queries.conversation(conn, call, asked.viewer.scope))
+    def ask(cls, conn: Connection, fingerprint: bytes, asked: Asked) -> _Group:
+        brief = group_queries.brief(conn, fingerprint, asked.now, asked.viewer.scope)
+        since = grouping.begin_of_trend(asked.now)
+        return cls(brief, group_queries.hours(conn, fingerprint, since))
+
+    def summary(self, now: datetime) -> GroupSummary | None:
+        group = self.brief.first()
+        return grouping.summarise(group, grouping.trend(self.hours.rows(), now)) if group else None

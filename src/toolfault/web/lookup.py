@@ -18,7 +18,7 @@ from toolfault.web.models import Answer, State
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from sqlalchemy import Connection, Engine
+    from sqlalchemy import Connection
 
     from toolfault.store.queries.references import Reference
 
@@ -59,7 +59,7 @@ class Asked:
 
 
 def lookup(
-    engine: Engine,
+    conn: Connection,
     text: str,
     *,
     viewer: Viewer | None = None,
@@ -70,7 +70,7 @@ def lookup(
     """What is known about the reference somewhere in `text`.
 
     Args:
-        engine: as `store.queries.base.open_engine` makes it.
+        conn: a connection of an engine of `store.queries.base`.
         text: a reference as typed, or the whole sentence or envelope it stands in.
         viewer: whose eyes; by default they see everything.
         now: the present moment, for tests.
@@ -78,8 +78,7 @@ def lookup(
         links: templates of links to traces and logs.
     """
     asked = Asked(now or datetime.now(UTC), viewer or Viewer(), retention_days, links or Links())
-    with engine.connect() as conn:
-        answer = _answered(conn, text, asked)
+    answer = _answered(conn, text, asked)
     others = tuple(other for other in ref.all_in(text) if other != answer.reference)
     return answer.model_copy(update={"others": others[:_MOST_CANDIDATES]}) if others else answer
 

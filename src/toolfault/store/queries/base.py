@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 import time
 from contextlib import contextmanager
 from datetime import date
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar, cast
 
 import psycopg
@@ -14,9 +16,9 @@ from sqlalchemy.exc import DisconnectionError
 from toolfault.store.models import UNDATED
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Mapping
+    from collections.abc import Collection, Iterable, Iterator, Mapping
 
-    from sqlalchemy import Connection, Engine
+    from sqlalchemy import URL, Connection, Engine
 
 #: Services a token may see; None is all of them.
 Scope = frozenset[str] | None
@@ -27,22 +29,40 @@ REFERENCE_DAYS = 400
 _STATEMENT_TIMEOUT_MS = 10_000
 #: A connection that rested for longer is asked whether it still answers before it is used.
 _FRESH_SECONDS = 1.0
+#: Where a connection keeps what was asked for inside `together`.
+_ASKED = "asked together"
+_NAME = re.compile(r"%\((\w+)\)s")
 
 Row = TypeVar("Row", bound=NamedTuple)
 
 
 def open_engine(url: str, *, connections: int = 8) -> Engine:
     """An engine for reading: each statement is its own transaction, none runs for long."""
+    return _engine(url.replace("postgresql://", "postgresql+psycopg://", 1), connections)
+
+
+def keeping_plans(engine: Engine, *, connections: int = 8) -> Engine:
+    """An engine for statements with one plan whatever their values are; it ends with the other.
+
+    Planning for the values takes longer than a look-up itself: PostgreSQL would do it each time, as
+    a plan for any day names all partitions and so seems dear, though all but one are left out when
+    it runs.
+    """
+    keeping = _engine(engine.url, connections, "-c plan_cache_mode=force_generic_plan")
+    event.listen(engine, "engine_disposed", lambda _: keeping.dispose())
+    return keeping
+
+
+def _engine(url: str | URL, connections: int, *options: str) -> Engine:
+    kept = f"-c statement_timeout={_STATEMENT_TIMEOUT_MS} -c timezone=UTC"
     engine = create_engine(
-        url.replace("postgresql://", "postgresql+psycopg://", 1),
+        url,
         isolation_level="AUTOCOMMIT",  # saves two round trips a look-up; no statement needs another's snapshot
         pool_size=connections,
         max_overflow=0,
         pool_timeout=5,
-        connect_args={
-            "connect_timeout": 5,
-            "options": f"-c statement_timeout={_STATEMENT_TIMEOUT_MS} -c timezone=UTC",
-        },
+        pool_use_lifo=True,  # the connection whose plans are made already
+        connect_args={"connect_timeout": 5, "options": " ".join([kept, *options])},
     )
     event.listen(engine, "checkin", _rests)
     event.listen(engine, "checkout", _still_answers)
@@ -90,16 +110,6 @@ def _driver(conn: Connection) -> psycopg.Connection[tuple[Any, ...]]:
     return cast("psycopg.Connection[tuple[Any, ...]]", conn.connection.driver_connection)
 
 
-@contextmanager
-def together(conn: Connection) -> Iterator[None]:
-    """What is asked inside travels as one, and is there afterwards.
-
-    While other threads work, each round trip may wait for a turn of the interpreter.
-    """
-    with _driver(conn).pipeline():
-        yield
-
-
 def scalar(conn: Connection, stmt: str, **values: Any) -> Any:
     """The one value a statement gives, or None without a row."""
     row = execute(conn, stmt, values).fetchone()
@@ -112,24 +122,58 @@ def columns(row: type[NamedTuple], alias: str = "") -> str:
 
 
 class Later(Generic[Row]):
-    """Rows that were asked for; the first look waits for them."""
+    """Rows that were asked for; they are there at once, or at the end of `together`."""
 
-    def __init__(self, row: type[Row], cursor: psycopg.Cursor[tuple[Any, ...]]) -> None:
-        self._row, self._cursor = row, cursor
+    def __init__(self, row: type[Row]) -> None:
+        self._row = row
+        self.records: Iterable[tuple[Any, ...]] = ()
 
     def rows(self) -> list[Row]:
         """All rows, frozen; once."""
-        return [self._row(*record) for record in self._cursor]
+        return [self._row(*record) for record in self.records]
 
     def first(self) -> Row | None:
         """The first row, or None without one; once."""
-        record = self._cursor.fetchone()
-        return None if record is None else self._row(*record)
+        return next((self._row(*record) for record in self.records), None)
 
 
 def ask(conn: Connection, row: type[Row], stmt: str, **values: Any) -> Later[Row]:
     """Asks for the rows of a statement; see `together`."""
-    return Later(row, execute(conn, stmt, values))
+    later = Later(row)
+    if (asked := conn.info.get(_ASKED)) is None:
+        later.records = execute(conn, stmt, values)
+    else:
+        asked.append((later, stmt, values))
+    return later
+
+
+@contextmanager
+def together(conn: Connection) -> Iterator[None]:
+    """What is asked inside travels as one statement, and is there afterwards.
+
+    Each statement costs both sides more time than most of them take to run.
+    """
+    asked: list[tuple[Later[Any], str, dict[str, Any]]] = []
+    conn.info[_ASKED] = asked
+    try:
+        yield
+    finally:
+        del conn.info[_ASKED]
+    if not asked:
+        return
+    values = {f"{name}_{i}": v for i, (*_, kept) in enumerate(asked) for name, v in kept.items()}
+    stmt = _joined(tuple(stmt for _, stmt, _ in asked))
+    answers = _driver(conn).execute(cast("Any", stmt), values, binary=True).fetchone()
+    for (later, *_), records in zip(asked, answers or (), strict=True):
+        later.records = records
+
+
+@lru_cache(maxsize=64)
+def _joined(stmts: tuple[str, ...]) -> str:
+    """One statement that gives the rows of each of some as an array."""
+    numbered = (_NAME.sub(rf"%(\g<1>_{i})s", stmt) for i, stmt in enumerate(stmts))
+    arrays = (statement("ARRAY(SELECT q FROM (", one, ") AS q)") for one in numbered)
+    return statement("SELECT", ", ".join(arrays))
 
 
 def fetch(conn: Connection, row: type[Row], stmt: str, **values: Any) -> list[Row]:

@@ -160,7 +160,9 @@ _CALL = statement(
 _STEPS = (
     "SELECT",
     columns(Step),
-    "FROM tool_call_all WHERE conversation_id = %(conversation)s AND environment = %(environment)s AND",
+    "FROM tool_call_all WHERE environment = %(environment)s AND conversation_id = (",
+    "SELECT conversation_id FROM tool_call",
+    "WHERE trace_id = %(trace_id)s AND span_id = %(span_id)s AND started_at = %(at)s) AND",
     in_scope(),
 )
 _AROUND_IT = statement(
@@ -218,22 +220,27 @@ def call_of(conn: Connection, reference: Reference) -> Later[Call]:
     )
 
 
-def conversation(conn: Connection, call: Call, scope: Scope = None, most: int = 10) -> Later[Step]:
-    """The calls of the same conversation around this one, in order, itself among them."""
-    values = {
-        "conversation": call.conversation_id,
-        "environment": call.environment,
-        "scope": scope_value(scope),
-        "at": call.started_at,
-        "most": most,
-    }
-    since, until = call.started_at - _AROUND, call.started_at + _AROUND
-    return ask(conn, Step, _AROUND_IT, since=since, until=until, **values)
+def conversation(
+    conn: Connection, reference: Reference, scope: Scope = None, most: int = 10
+) -> Later[Step]:
+    """The calls of the same conversation around a reference's own, in order, itself among them."""
+    at = reference.started_at or reference.received_at
+    return ask(
+        conn,
+        Step,
+        _AROUND_IT,
+        trace_id=reference.trace_id,
+        span_id=reference.span_id,
+        environment=reference.environment,
+        scope=scope_value(scope),
+        at=at,
+        since=at - _AROUND,
+        until=at + _AROUND,
+        most=most,
+    )
 
 
-def logs(
-    conn: Connection, reference: Reference, duration_us: int = 0, most: int = 200
-) -> Later[Log]:
+def logs(conn: Connection, reference: Reference, most: int = 200) -> Later[Log]:
     """Exception detail, black box and stamped records of one reference, oldest first."""
     began = reference.started_at or reference.received_at
     return ask(
@@ -243,7 +250,7 @@ def logs(
         trace_id=reference.trace_id,
         reference_id=reference.reference_id,
         since=began - _SLACK,
-        until=began + timedelta(microseconds=duration_us) + _SLACK,
+        until=max(began + _AROUND, reference.received_at) + _SLACK,
         undated=UNDATED,
         most=most,
     )
