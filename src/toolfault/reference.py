@@ -16,6 +16,7 @@ from toolfault.conventions import MAX_REFERENCE
 
 _SYMBOLS = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
 _VALUES = {symbol: value for value, symbol in enumerate(_SYMBOLS)} | {"O": 0, "I": 1, "L": 1}
+_SEPARATORS = re.compile(r"[\s\-‐-―−_.]+")
 _LENGTH = 12
 _RANDOM_BITS, _DAY_BITS = 42, 13
 _EPOCH = date(2024, 1, 1)
@@ -39,17 +40,17 @@ def _times_power(value: int, exponent: int) -> int:
     return _POWERS[(_LOGS[value] + exponent) % 31] if value else 0
 
 
+# One list per position, so that making or checking a reference multiplies nothing.
+_WEIGHTED = [
+    [_times_power(value, position) for value in range(32)] for position in range(1, _LENGTH + 1)
+]
+
+
 def _syndrome(values: list[int]) -> int:
     total = 0
-    for position, value in enumerate(values, start=1):
-        total ^= _times_power(value, position)
+    for weights, value in zip(_WEIGHTED, values, strict=False):
+        total ^= weights[value]
     return total
-
-
-# One list per position, so that making a reference multiplies nothing.
-_WEIGHTED = [
-    [_times_power(value, position) for value in range(32)] for position in range(1, _LENGTH)
-]
 
 
 def new(*, random: int | None = None, day: date | None = None) -> str:
@@ -63,10 +64,7 @@ def new(*, random: int | None = None, day: date | None = None) -> str:
     issued = datetime.now(UTC).date() if day is None else day
     number = bits << _DAY_BITS | (issued - _EPOCH).days
     values = [number >> shift & 31 for shift in range(50, -5, -5)]
-    total = 0
-    for weights, value in zip(_WEIGHTED, values, strict=True):
-        total ^= weights[value]
-    return _printed([*values, _times_power(total, -_LENGTH)])
+    return _printed([*values, _times_power(_syndrome(values), -_LENGTH)])
 
 
 def _printed(values: list[int]) -> str:
@@ -78,8 +76,8 @@ def _values(text: str) -> list[int] | None:
     """Symbol values of a text that has the form of a reference, read tolerantly."""
     if len(text) > 4 * _LENGTH:
         return None
-    symbols = re.sub(r"[\s\-‐-―−_.]+", "", text).upper()
-    if len(symbols) != _LENGTH or not all(symbol in _VALUES for symbol in symbols):
+    symbols = _SEPARATORS.sub("", text).upper()
+    if len(symbols) != _LENGTH or not _VALUES.keys() >= set(symbols):
         return None
     return [_VALUES[symbol] for symbol in symbols]
 

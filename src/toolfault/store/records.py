@@ -11,7 +11,7 @@ from toolfault.store.partitions import existing
 from toolfault.store.stage import COLUMNS, KEYS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Sequence
 
     from psycopg import Connection
 
@@ -86,41 +86,64 @@ Row = TypeVar("Row", "Call", "Event", "Log")
 
 
 def write_new(
-    stage: Stage, table: str, rows: Sequence[Row], bounds: tuple[datetime, datetime]
+    stage: Stage,
+    table: str,
+    rows: Sequence[Row],
+    bounds: tuple[datetime, datetime],
+    *,
+    unknown: bool,
 ) -> list[Row]:
-    """Writes the rows that are not there yet and returns them, in the order of their time."""
+    """Writes the rows that are not there yet and returns them, in the order of their time.
+
+    Args:
+        stage: of this connection.
+        table: a daily one.
+        rows: of two under one key the first counts.
+        bounds: times that have a partition, the second excluded.
+        unknown: whether none of them is expected to be there.
+
+    Raises:
+        UniqueViolation: one of them is there although `unknown`.
+    """
     if not rows:
         return []
     key_of = _KEY_OF[table]
-    keyed: dict[Any, Row] = {
-        key_of(row): row for row in reversed(rows)
-    }  # of two signals the first counts
-    _move_undated(stage, table, keyed, bounds)
-    keys = sorted(keyed)
-    given: Iterable[Sequence[object]] = [keyed[key] for key in keys]
-    new = (
-        stage.put(table, map(OK_COLUMNS, given) if table == "tool_call_ok" else given)
-        if keys
-        else 0
-    )
-    if new < len(keys):
-        keys = sorted(stage.cursor.fetchall())
-    return [keyed[key] for key in keys]
+    given = _with_undated(stage, table, sorted(rows, key=key_of), bounds)
+    if not given:
+        return []
+    columns = map(OK_COLUMNS, given) if table == "tool_call_ok" else given
+    if unknown:
+        stage.append(table, columns)
+        return given
+    if stage.put(table, columns) == len(given):
+        return given
+    first = {key_of(row): row for row in reversed(given)}
+    return [first[key] for key in sorted(stage.cursor.fetchall())]
 
 
-def _move_undated(
-    stage: Stage, table: str, keyed: dict[Any, Row], bounds: tuple[datetime, datetime]
-) -> None:
-    """Takes out what is stored as undated already, and gives the undated key to what no partition has room for."""
+def _with_undated(
+    stage: Stage, table: str, rows: list[Row], bounds: tuple[datetime, datetime]
+) -> list[Row]:
+    """Without what is stored as undated already; what no partition has room for gets the undated key.
+
+    Takes and gives rows in the order of their keys.
+    """
     low, high = bounds
-    outside = [key for key in keyed if not low <= key[0] < high]
-    moved = [keyed.pop(key) for key in outside]
-    if keyed:
-        times = [key[0] for key in keyed]
-        stage.cursor.execute(_UNDATED_KEYS[table], (UNDATED, min(times), max(times)))
-        for known in stage.cursor.fetchall():
-            keyed.pop(known, None)
-    for row in moved:
-        make: Any = type(row)
-        undated = make(UNDATED, row[0], *row[2:])  # the columns begin with the time and told_at
-        keyed[_KEY_OF[table](undated)] = undated
+    if low <= rows[0][0] and rows[-1][0] < high:
+        return _without_known(stage, table, rows)
+    inside = [row for row in rows if low <= row[0] < high]
+    make: Any = type(rows[0])
+    # The columns begin with the time and told_at.
+    moved = [make(UNDATED, row[0], *row[2:]) for row in rows if not low <= row[0] < high]
+    return sorted(
+        moved + (_without_known(stage, table, inside) if inside else []), key=_KEY_OF[table]
+    )
+
+
+def _without_known(stage: Stage, table: str, rows: list[Row]) -> list[Row]:
+    """A time that was ahead may have a partition by now: its row is looked for among the undated."""
+    stage.cursor.execute(_UNDATED_KEYS[table], (UNDATED, rows[0][0], rows[-1][0]))
+    if not (known := set(stage.cursor.fetchall())):
+        return rows
+    key_of = _KEY_OF[table]
+    return [row for row in rows if key_of(row) not in known]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left
+from bisect import bisect_right
 from collections import Counter, defaultdict
 from datetime import datetime, timedelta
 from operator import attrgetter
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 LATE = timedelta(minutes=10)  # after the call's end
 _ALIKE = attrgetter("service", "environment", "tool", "outcome", "code")
 _RECEIVED_AT = attrgetter("received_at")
+_DURATION, _ATTEMPTS = attrgetter("duration_us"), attrgetter("attempts")
 _NO_CODE: dict[str, str] = {outcome.value: code for outcome, code in CODE_OF_QUIET.items()}
 _EXHAUSTED = "exhausted"
 _MODEL_FAILURES = ("error", _EXHAUSTED)
@@ -54,12 +55,12 @@ class CallTotal:
 
     def add(self, calls: Sequence[Call]) -> None:
         """Counts calls in the order of their time, so that the last can be the exemplar."""
+        durations, attempts = sorted(map(_DURATION, calls)), sorted(map(_ATTEMPTS, calls))
         self.calls += len(calls)
-        for call in calls:
-            self.duration_us += call.duration_us
-            self.attempts += call.attempts
-            self.duration_buckets[bisect_left(DURATION_BOUNDS, call.duration_us)] += 1
-            self.attempts_buckets[bisect_left(ATTEMPT_BOUNDS, call.attempts)] += 1
+        self.duration_us += sum(durations)
+        self.attempts += sum(attempts)
+        _fill(self.duration_buckets, DURATION_BOUNDS, durations)
+        _fill(self.attempts_buckets, ATTEMPT_BOUNDS, attempts)
         if self.exemplar is None or calls[-1].started_at >= self.exemplar.started_at:
             self.exemplar = calls[-1]
 
@@ -80,6 +81,18 @@ class CallTotal:
             self.duration_buckets,
             self.attempts_buckets,
         )
+
+
+def _fill(buckets: list[int], bounds: Sequence[int], values: Sequence[int]) -> None:
+    """Counts sorted values, each in the bucket of the first bound that is not below it."""
+    counted = 0
+    for bucket, bound in enumerate(bounds):
+        up_to = bisect_right(values, bound, counted)
+        buckets[bucket] += up_to - counted
+        if up_to == len(values):
+            return
+        counted = up_to
+    buckets[-1] += len(values) - counted
 
 
 class Totals:

@@ -88,12 +88,20 @@ class Writer:
         self, calls: Sequence[Call], events: Sequence[Event] = (), logs: Sequence[Log] = ()
     ) -> Loaded:
         """Commits a batch and says how many of its rows were new. Harmless to repeat."""
+        try:
+            return self._commit(calls, events, logs, unknown=True)
+        except errors.UniqueViolation:  # some of it was delivered before; all was rolled back
+            return self._commit(calls, events, logs, unknown=False)
+
+    def _commit(
+        self, calls: Sequence[Call], events: Sequence[Event], logs: Sequence[Log], *, unknown: bool
+    ) -> Loaded:
         for tries_left in reversed(range(_TRIES)):
             now = datetime.now(UTC)
             try:
                 self._bounds.refresh(now)
                 with self.conn.transaction():
-                    loaded = self._load(now, calls, events, logs)
+                    loaded = self._load(now, calls, events, logs, unknown=unknown)
             except (errors.DeadlockDetected, errors.SerializationFailure):
                 if not tries_left:
                     raise
@@ -109,7 +117,13 @@ class Writer:
         raise AssertionError  # the last try returns or raises
 
     def _load(
-        self, now: datetime, calls: Sequence[Call], events: Sequence[Event], logs: Sequence[Log]
+        self,
+        now: datetime,
+        calls: Sequence[Call],
+        events: Sequence[Event],
+        logs: Sequence[Log],
+        *,
+        unknown: bool,
     ) -> Loaded:
         stage, labels = self._stage, self._labels
         labels.begin()
@@ -117,10 +131,11 @@ class Writer:
         ok = [call for call in calls if call.outcome == _OK]
         others = [call for call in calls if call.outcome != _OK]
         labels.admit(stage.cursor, ok, others, events)
-        ok = self._new("tool_call_ok", ok, now)
-        others = self._new("tool_call", others, now)
-        new_events = self._new("run_event", events, now)
-        new_logs = self._new("log_record", logs, now)
+        ok = self._new("tool_call_ok", ok, now, unknown=unknown)
+        # These come twice, on the span and on its event.
+        others = self._new("tool_call", others, now, unknown=False)
+        new_events = self._new("run_event", events, now, unknown=unknown)
+        new_logs = self._new("log_record", logs, now, unknown=unknown)
         write_references(stage, self._bounds.days("reference", now), others, new_events, new_logs)
         totals = Totals(labels, self.slot, imports=self.imports)
         self._groups.write(stage, others, totals, now)
@@ -131,8 +146,9 @@ class Writer:
         totals.write(stage)
         return Loaded(len(ok) + len(others), len(new_events), len(new_logs))
 
-    def _new(self, table: str, rows: Sequence[Row], now: datetime) -> list[Row]:
-        return write_new(self._stage, table, rows, self._bounds.times(table, now))
+    def _new(self, table: str, rows: Sequence[Row], now: datetime, *, unknown: bool) -> list[Row]:
+        bounds = self._bounds.times(table, now)
+        return write_new(self._stage, table, rows, bounds, unknown=unknown)
 
     def _write_notes(self, events: Sequence[Event]) -> None:
         """Dead letters and declarations of tools, in the order of their keys."""
