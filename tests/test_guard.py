@@ -1,9 +1,12 @@
 """The guard around every kind of function, and what its caller gets."""
 
 import asyncio
+import contextlib
 import contextvars
+import gc
 import inspect
 import time
+import weakref
 from datetime import date
 
 import pytest
@@ -256,6 +259,45 @@ def test_one_instance_may_be_raised_again_and_again():
     assert full.__traceback__ is None
 
 
+def test_one_instance_that_is_raised_again_and_again_has_a_traceback_that_does_not_grow():
+    down = ToolFailure("book", "supplier_down", transient=True)
+
+    @guard("book", on_error="raise")
+    def book():
+        raise down
+
+    depths, references = [], set()
+    for _ in range(4):
+        with pytest.raises(ToolFailure) as raised:
+            book()
+        depths.append([frame.name for frame in raised.traceback].count("book"))
+        references.add(raised.value.reference_id)
+    assert depths == [1, 2, 1, 1]  # the first caller was handed the instance itself
+    assert len(references) == 4
+
+
+@pytest.mark.parametrize("on_error", ["envelope", "raise"])
+def test_what_a_failed_tool_held_is_let_go_with_its_error(on_error):
+    class Connection:
+        pass
+
+    held = []
+
+    @guard("t", on_error=on_error)
+    def broken():
+        connection = Connection()
+        held.append(weakref.ref(connection))
+        raise KeyError("customer 4711")
+
+    gc.disable()
+    try:
+        with contextlib.suppress(ToolFailure):
+            broken()
+        assert held[0]() is None
+    finally:
+        gc.enable()
+
+
 def test_a_coroutine_that_is_thrown_away_elsewhere_is_cancelled_and_raises_nothing(exported):
     class Never:
         def __await__(self):
@@ -422,7 +464,7 @@ def test_a_stream_its_reader_leaves_is_cancelled_and_closed():
 def test_between_two_items_of_a_stream_its_reader_is_outside_of_the_call():
     @guard("rows")
     def rows():
-        yield toolfault.telemetry.current.current_call().tool
+        yield toolfault.telemetry.current.current_call().tool.name
 
     stream = rows()
     assert next(stream) == "rows"

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+import copy
 import inspect
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 
-from toolfault import envelope, joined
+from toolfault import carried, envelope, joined
 from toolfault.call import Call, Decide
 from toolfault.error_map import ToolErrorMap
 from toolfault.errors import ToolArgumentValidationError, ToolError, ToolResultError
 from toolfault.joined import JoinedCall
-from toolfault.run import ToolFailurePolicy, current_run
+from toolfault.run import ToolFailurePolicy
 from toolfault.taxonomy import Outcome
 from toolfault.telemetry.declared import Tool
 
@@ -47,13 +48,9 @@ class Hook:
         if isinstance(call, JoinedCall):
             call.lend(self.tool, self.error_map, self.max_attempts, self.budget_limit)
         else:
-            call = Call(
-                self.tool,
-                self.error_map,
-                max_attempts=self.max_attempts,
-                budget_limit=self.budget_limit,
-            )
-        call.decide, call.escalates = self.decide, False
+            # By position: names would make it take twice as long.
+            call = Call(self.tool, self.error_map, self.max_attempts, self.budget_limit)
+        call.decide = self.decide
         return call
 
     def checked(self, result: Any) -> Any:
@@ -67,41 +64,65 @@ class Hook:
                 raise ToolResultError(self.tool.name) from error
         return result
 
-    def success(self, result: Any) -> Any:
+    def success(self, call: Call, result: Any) -> Any:
         """What the caller gets of a success."""
-        return envelope.success(result) if self.answers() else result
+        return envelope.success(result) if self._answers(call) else result
 
     def failure(self, call: Call) -> Any:
         """What the caller gets: the envelope, or the typed error raised. A refusal is data."""
-        error = call.error
-        if error is None or self._is_data(call):
+        is_data = self._is_data(call)
+        # Its traceback holds the frame of the loop, which holds the call: the locals of the tool's
+        # frames, such as a connection, would live until the garbage collector comes.
+        error, call.error = call.error, None
+        if error is None or is_data:
             return call.answer
         # Without its cause and notes: frameworks copy a traceback's text to spans and to the model.
         vars(error).pop("__notes__", None)
-        raise error from None
+        try:
+            raise error from None
+        finally:
+            del error
 
     def failed(self, call: Call, error: BaseException, asked: Asked) -> float | None:
         """What `Call.failed` says; arguments that the function does not take ran nothing."""
         if type(error) is TypeError and (rejected := _rejected(self.tool.name, asked)):
             call.never_ran(rejected)
             return None
+        typed = issubclass(type(error), ToolError)
+        if typed and carried.read(error, "reference_id") is not None:
+            error = _taken_over(error)
         wait = call.failed(error)
-        if wait is None and issubclass(type(error), ToolError) and self._is_data(call):
-            # An author may raise one instance again and again: each time its traceback would grow.
-            BaseException.with_traceback(error, None)
+        if typed and wait is None and self._is_data(call):
+            BaseException.with_traceback(error, None)  # see `_taken_over`
         return wait
 
     def _is_data(self, call: Call) -> bool:
         """Whether the caller reads the failure; else it is raised. A refusal is data."""
         declined = call.error is not None and call.error.outcome is Outcome.DECLINED
-        return declined or self.answers(call.escalates)
+        return declined or self._answers(call)
 
-    def answers(self, escalates: bool = False) -> bool:
+    def _answers(self, call: Call) -> bool:
         """Whether the caller gets envelopes; the run's policy wins over `on_error`."""
-        run = current_run()
-        if run is not None and run.policy is not None:
-            return run.policy is ToolFailurePolicy.CONTINUE
-        return self.on_error == "envelope" and not escalates
+        if call.run is not None and call.run.policy is not None:
+            return call.run.policy is ToolFailurePolicy.CONTINUE
+        return self.on_error == "envelope" and not call.escalates
+
+
+def _taken_over(error: BaseException) -> BaseException:
+    """A copy with the traceback, of an error that another call has ended with.
+
+    An author may raise one instance again and again: each time its traceback would grow, and what
+    an earlier caller holds would be given the reference of this call.
+    """
+    try:
+        own = copy.copy(error)
+    except Exception:  # noqa: BLE001 - a class made to be awkward
+        return error
+    own.__cause__, own.__context__ = error.__cause__, error.__context__
+    own.__suppress_context__ = error.__suppress_context__
+    BaseException.with_traceback(own, error.__traceback__)
+    BaseException.with_traceback(error, None)
+    return own
 
 
 _NAME = re.compile(r"'([^']+)'")

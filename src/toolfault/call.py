@@ -9,7 +9,6 @@ import copy
 import time
 from collections.abc import Callable
 from contextvars import Token
-from typing import Any
 
 from opentelemetry import context as otel_context
 from opentelemetry import trace
@@ -23,6 +22,7 @@ from toolfault.errors import ToolError, ToolFailure
 from toolfault.run import RanTool, Run, current_run
 from toolfault.taxonomy import Code, Effect, Outcome
 from toolfault.telemetry import current, declared, report, spans
+from toolfault.telemetry.current import CurrentCall
 from toolfault.telemetry.declared import Tool
 from toolfault.telemetry.record import Attempt, Attributes, ToolCall
 
@@ -30,47 +30,35 @@ from toolfault.telemetry.record import Attempt, Attributes, ToolCall
 Decide = Callable[[ToolError, "Call"], str | None]
 
 
-class Call:
+class Call(CurrentCall):
     """One logical call of a tool.
 
-    Use: `begin()` before each attempt, then `succeeded()` or `failed(error)`, which gives the seconds
-    until the next attempt, or None when the call is over and `answer` and `error` say how. `start()`
-    first, `stop()` last; a stream does `leave()` while its consumer runs, then `enter()`.
+    Use: `start()` begins it and its first attempt, which ends with `succeeded()` or with
+    `failed(error)`: that gives the seconds until the next attempt, which `begin()` begins, or None
+    when the call is over and `answer` and `error` say how. `stop()` comes last; a stream does
+    `leave()` while its consumer runs, then `enter()`.
     """
 
-    __slots__ = (
-        "_earliest",
-        "_effect",
-        "_finished",
-        "_run",
-        "_span_token",
-        "_started",
-        "_token",
-        "_twice",
-        "_unheard",
-        "_waited",
-        "answer",
-        "attempts",
-        "budget_limit",
-        "call_id",
-        "current",
-        "decide",
-        "error",
-        "error_map",
-        "escalates",
-        "max_attempts",
-        "span",
-        "start_ns",
-        "tool",
-    )
+    answer: Envelope | None = None  # set when the call ended without success
+    error: ToolError | None = None
+    attempts: tuple[Attempt, ...] = ()
+    decide: Decide | None = None  # says what the model reads of a failure
+    escalates = False  # it said nothing: the failure is the caller's
+    _effect = Effect.NONE
+    _twice = False
+    _waited = 0.0
+    _started = 0  # unix ns of the attempt that is under way, else 0
+    _finished = False
+    _token: Token[CurrentCall | None]
+    _span_token: Token[Context] | None = None
 
     def __init__(
         self,
         tool: Tool,
         error_map: ToolErrorMap,
-        *,
         max_attempts: int = 1,
         budget_limit: int = budget.DEFAULT_LIMIT,
+        *,
         call_id: str | None = None,
         run: Run | None = None,
     ) -> None:
@@ -79,33 +67,20 @@ class Call:
         self.max_attempts = max_attempts
         self.budget_limit = budget_limit
         self.call_id = call_id
-        self.attempts: list[Attempt] = []
-        self.answer: Envelope | None = None  # set when the call ended without success
-        self.error: ToolError | None = None
-        self.decide: Decide | None = None  # says what the model reads of a failure
-        self.escalates = False  # it said nothing: the failure is the caller's
-        self._effect = Effect.NONE
-        self._twice = False
-        self._waited = 0.0
-        self._started = 0  # unix ns of the attempt that is under way, else 0
-        self._finished = False
-        self._run = current_run() or run
+        self.run = current_run() or run
 
     # --- life ------------------------------------------------------------------------------------
 
     def start(self) -> None:
-        """Open or adopt the span and make this the current call."""
-        self.start_ns = time.time_ns()
+        """Open or adopt the span and make this the current call; its first attempt starts now."""
+        self.start_ns = self._started = time.time_ns()
         self._earliest = time.perf_counter_ns()
-        if self._run is not None:
-            self._run.began(self.tool.name)
-        self._unheard = report.is_off()
-        if self._unheard:
-            self.span = spans.NOWHERE
-        else:
+        if self.run is not None:
+            self.run.began(self.tool.name)
+        self._unheard = report.is_off(self._earliest)
+        if not self._unheard:
             self.span = self._reported_span()
             self.start_ns = spans.start_of(self.span.span, self.start_ns)
-        self.current = current.CurrentCall(self.tool.name, self.span.span)
         self.enter()
 
     def _reported_span(self) -> spans.CallSpan:
@@ -119,17 +94,16 @@ class Call:
     def _open_span(self) -> spans.CallSpan:
         outer = current.current_call()
         return spans.open_or_adopt(
-            self.tool.name, self.identity(), self.start_ns, outer.span if outer else None
+            self.tool.name, self.identity(), self.start_ns, outer.span.span if outer else None
         )
 
     def identity(self) -> Attributes:
         """What the span is given when it is opened, for samplers."""
-        return attempts.identity(self.tool, self.call_id, self._run)
+        return attempts.identity(self.tool, self.call_id, self.run)
 
     def enter(self) -> None:
         """Make this the current call and its span the current span."""
-        self._token: Token[Any] = current.set_current(self.current)
-        self._span_token: Token[Context] | None = None
+        self._token = current.set_current(self)
         if self.span.owned:
             self._span_token = otel_context.attach(trace.set_span_in_context(self.span.span))
 
@@ -138,6 +112,7 @@ class Call:
         current.reset_current(self._token)  # first: it refuses in a foreign context, OTel only logs
         if self._span_token is not None:
             otel_context.detach(self._span_token)
+            self._span_token = None
 
     def stop(self) -> None:
         """Leave for good; a call that was left in the middle ends as cancelled."""
@@ -149,15 +124,16 @@ class Call:
             pass
 
     def begin(self) -> None:
-        """An attempt starts now."""
+        """One more attempt starts now."""
         self._started = time.time_ns()
 
     def succeeded(self) -> None:
         """The attempt returned a result that may enter the run."""
-        self._reset_budget()
-        if self._unheard and self._run is None:
+        if self._unheard and self.run is None:  # nobody is to hear of it
+            budget.reset(self.tool.name)
             self._finished = True
             return
+        self._reset_budget()
         effect = taxonomy.effect_of(Outcome.OK, None, writes=self.tool.writes)
         self._note_attempt(Outcome.OK, None, effect)
         self._finish(Outcome.OK)
@@ -175,7 +151,7 @@ class Call:
         self._note_attempt(error.outcome, error, attempts.effect_of(error, self.tool))
         wait = None
         if len(self.attempts) < self.max_attempts:
-            wait = attempts.wait_for_next(error, len(self.attempts), self.tool, self._run)
+            wait = attempts.wait_for_next(error, len(self.attempts), self.tool, self.run)
         if wait is None:
             self.conclude(error, raised)
         else:
@@ -223,7 +199,7 @@ class Call:
             effect,
             self._waited,
         )
-        self.attempts.append(attempt)
+        self.attempts += (attempt,)
         self._started = 0
 
     def _elapsed(self) -> int:
@@ -246,10 +222,9 @@ class Call:
         self.error = error = self._asked(error)
         if error.outcome is Outcome.DECLINED:
             self._reset_budget()
-        advice = advise(error, self._effect, self.tool, self._run, self.budget_limit)
-        ref = self.current.reference_id
-        self.answer, message = answered(error, advice, ref)
-        error.reference_id, error.answer = ref, self.answer
+        advice = advise(error, self._effect, self.tool, self.run, self.budget_limit)
+        self.answer, message = answered(error, advice, self.reference_id)
+        error.reference_id, error.answer = self.reference_id, self.answer
         self._finish(error.outcome, Ending(error, raised, advice.action, message, advice.failures))
         return self.answer
 
@@ -266,7 +241,7 @@ class Call:
         return told
 
     def _reset_budget(self) -> None:
-        budget.reset(self.tool.name, *budget_place(self._run))
+        budget.reset(self.tool.name, *budget_place(self.run))
 
     def _finish(
         self, outcome: Outcome, ending: Ending | None = None, elapsed: int | None = None
@@ -274,13 +249,13 @@ class Call:
         self._finished = True
         if elapsed is None:
             elapsed = self._elapsed()
-        run = self._run
+        run = self.run
         call = ToolCall(
             tool=self.tool.name,
             outcome=outcome,
             start=self.start_ns,
             duration=elapsed / 1e9,
-            attempts=tuple(self.attempts),
+            attempts=self.attempts,
             effect=self._effect,
             possibly_twice=self._twice,
             run_id=run.run_id if run else None,
@@ -294,6 +269,6 @@ class Call:
             run.finished(RanTool(call.tool, outcome, call.effect, call.reference_id))
         raised = ending.raised if ending else None
         end = self.start_ns + elapsed
-        report.finished(self.span, call, end=end, error=raised, box=self.current.box)
+        report.finished(self.span, call, end=end, error=raised, box=self.box)
         if ending is not None and ending.failures == self.budget_limit:
             report.budget_exhausted(self.span, call)

@@ -91,7 +91,7 @@ class Ending(NamedTuple):
         return record._replace(
             code=error.code,
             reason=error.reason,
-            reference_id=call.current.reference_id,
+            reference_id=call.reference_id,
             action=self.action,
             transient=error.transient,
             retryable=taxonomy.is_retryable(self.action),

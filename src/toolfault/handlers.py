@@ -158,7 +158,7 @@ def deciding(handlers: Sequence[Handler]) -> Decide:
             raw_error=raw,
             typed=error,
             attempts=len(call.attempts),
-            reference_id=call.current.reference_id,
+            reference_id=call.reference_id,
             call_id=call.call_id,
         )
         return _first_text(handlers, _unwrapped(raw), context)
@@ -203,11 +203,10 @@ def backstop(tool: str, error: Exception, *, call_id: str | None = None) -> Enve
     call = Call(tool_named(tool), TRANSPORT, call_id=call_id)
     call.start()
     try:
-        call.begin()
         call.failed(error)
     finally:
         call.stop()
-    reference_id, tool = call.current.reference_id, call.tool.name
+    reference_id, tool = call.reference_id, call.tool.name
     _log.error(
         "tool %s is not guarded and raised, ref %s: put @toolfault.guard(%r) on it",
         tool, reference_id, tool, exc_info=error,

@@ -17,7 +17,8 @@ from toolfault.ending import Ending
 from toolfault.error_map import ToolErrorMap
 from toolfault.run import Run, current_run, reset_current, set_current
 from toolfault.taxonomy import Outcome
-from toolfault.telemetry import current, spans
+from toolfault.telemetry import spans
+from toolfault.telemetry.current import current_call
 from toolfault.telemetry.declared import Tool
 
 #: "auto": the framework's span is enriched, one of ours is opened where there is none. "always":
@@ -35,17 +36,6 @@ class JoinedCall(Call):
         late: the framework opens its span after this seam; it is looked for when the call closes.
         **options: those of `Call`.
     """
-
-    __slots__ = (
-        "_ended",
-        "_entered",
-        "_lasted",
-        "_late",
-        "_lent",
-        "_mode",
-        "_run_token",
-        "guarded",
-    )
 
     def __init__(
         self,
@@ -66,18 +56,19 @@ class JoinedCall(Call):
         self._lasted: int | None = None  # ns until it ended; it may be closed later
 
     def start(self) -> None:
-        """Open it and offer it to a guard inside; nothing when a guard starts what it borrowed."""
-        if not self._lent:
+        """Open it and offer it to a guard inside; an attempt of one who has borrowed it."""
+        if self._lent:
+            self.begin()
+        else:
             super().start()
-            self.current.offer = self
 
     def enter(self) -> None:
         """Make it the current call; it already is where it was borrowed."""
         if not self._lent:
             super().enter()
             self._entered = True
-            if self._run is not None and current_run() is None:
-                self._run_token = set_current(self._run)
+            if self.run is not None and current_run() is None:
+                self._run_token = set_current(self.run)
 
     def leave(self) -> None:
         """Undo `enter`, as far as the framework has brought us back to the same context."""
@@ -90,8 +81,9 @@ class JoinedCall(Call):
                     self._run_token = None
 
     def begin(self) -> None:
-        """An attempt starts now; what the one before it ended with is not the end."""
+        """One more attempt starts now; what the one before it ended with is not the end."""
         self._finished, self._ended, self._lasted = False, None, None
+        self.answer = None
         super().begin()
 
     def stop(self) -> None:
@@ -111,7 +103,7 @@ class JoinedCall(Call):
         self.max_attempts = len(self.attempts) + max_attempts
         self.budget_limit = budget_limit
         self.guarded = self._lent = True
-        self._finished, self._ended, self._lasted = False, None, None
+        self.escalates = False
 
     @property
     def lent(self) -> bool:
@@ -126,7 +118,7 @@ class JoinedCall(Call):
     @property
     def failed_last(self) -> bool:
         """Whether its last attempt failed, or nothing ran."""
-        return self._ended is not None and self._ended[1] is not None
+        return self._ended is not None and self.answer is not None
 
     def adopt(self, span: Span | None = None) -> None:
         """Take the framework's span, which it has opened since; of several the last counts.
@@ -154,14 +146,15 @@ class JoinedCall(Call):
             self._settle_span()
             outcome, ending = self._ended or (Outcome.CANCELLED, None)
             super()._finish(outcome, ending, self._lasted)
+            self._ended = outcome, None  # without the exception, whose traceback may hold this call
         self.leave()
 
     def drop(self) -> None:
         """Close it unreported: it has not ended, such as one that waits for an approval."""
         if self.span.owned:
             self.span.span.end()
-        if self._run is not None:
-            self._run.dropped(self.tool.name)
+        if self.run is not None:
+            self.run.dropped(self.tool.name)
         self.leave()
 
     def _open_span(self) -> spans.CallSpan:
@@ -181,8 +174,8 @@ class JoinedCall(Call):
             self.span = spans.open_own(self.tool.name, self.identity(), self.start_ns)
 
     def _framework_span(self) -> spans.CallSpan | None:
-        outer = current.current_call()
-        return spans.adopt(self.tool.name, outer.span if outer else None)
+        outer = current_call()
+        return spans.adopt(self.tool.name, outer.span.span if outer else None)
 
     def _finish(
         self, outcome: Outcome, ending: Ending | None = None, elapsed: int | None = None
@@ -195,6 +188,7 @@ class JoinedCall(Call):
 
 def offered(tool: str) -> JoinedCall | None:
     """The call that a hook has opened around this code for this tool, if nobody drives it."""
-    here = current.current_call()
-    call: JoinedCall | None = here.offer if here is not None and here.tool == tool else None
-    return call if call is not None and not call.lent else None
+    here = current_call()
+    if here is None or not isinstance(here, JoinedCall):
+        return None
+    return here if here.tool.name == tool and not here.lent else None

@@ -20,7 +20,6 @@ def generator(function: Any, hook: Hook) -> Any:
     def guarded(*args: Any, **kwargs: Any) -> Generator[Any, Any, Any]:
         call = hook.call()
         call.start()
-        call.begin()
         items: Any = None
         goes_on: Any = None  # the body, with what the consumer has sent or thrown
         try:
@@ -60,7 +59,6 @@ def async_generator(function: Any, hook: Hook) -> Any:
     async def guarded(*args: Any, **kwargs: Any) -> AsyncGenerator[Any, Any]:
         call = hook.call()
         call.start()
-        call.begin()
         items: Any = None
         goes_on: Any = None  # the body, with what the consumer has sent or thrown
         try:

@@ -35,6 +35,6 @@ def report_unregistered(call: Call) -> None:
     """Report that the model named a tool that does not exist."""
     told: Attributes = {
         c.TOOL_NAME: call.tool.name,
-        c.REFERENCE_ID: call.current.reference_id,
+        c.REFERENCE_ID: call.reference_id,
     }
     report.send(c.UNREGISTERED_TOOL, told, call.span)

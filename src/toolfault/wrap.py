@@ -48,20 +48,20 @@ def _sync(function: Any, hook: Hook) -> Any:
         end = call.stop
         try:
             while True:
-                call.begin()
                 try:
                     result = function(*args, **kwargs)
                     if isinstance(result, Awaitable):
                         end = call.leave
-                        return _awaited(result, hook, call)
+                        return _awaited(result, hook, call, Asked(function, args, kwargs))
                     hook.checked(result)
                 except BaseException as error:  # noqa: BLE001 - `failed` raises cancellation again
                     if (wait := hook.failed(call, error, Asked(function, args, kwargs))) is None:
                         break
                 else:
                     call.succeeded()
-                    return hook.success(result)
+                    return hook.success(call, result)
                 time.sleep(wait)
+                call.begin()
         finally:
             end()
         return hook.failure(call)
@@ -69,7 +69,7 @@ def _sync(function: Any, hook: Hook) -> Any:
     return guarded
 
 
-async def _awaited(pending: Awaitable[Any], hook: Hook, call: Call) -> Any:
+async def _awaited(pending: Awaitable[Any], hook: Hook, call: Call, asked: Asked) -> Any:
     """The rest of a call whose sync function returned something to await, made once only."""
     call.max_attempts = 1
     call.enter()
@@ -77,9 +77,9 @@ async def _awaited(pending: Awaitable[Any], hook: Hook, call: Call) -> Any:
         result = hook.checked(await pending)
         call.succeeded()
     except BaseException as error:  # noqa: BLE001 - `failed` raises cancellation again
-        call.failed(error)
+        hook.failed(call, error, asked)
     else:
-        return hook.success(result)
+        return hook.success(call, result)
     finally:
         call.stop()
     return hook.failure(call)
@@ -103,7 +103,6 @@ def _async(function: Any, hook: Hook) -> Any:
         call.start()
         try:
             while True:
-                call.begin()
                 try:
                     result = hook.checked(await attempt(*args, **kwargs))
                 except BaseException as error:  # noqa: BLE001 - `failed` raises cancellation again
@@ -111,8 +110,9 @@ def _async(function: Any, hook: Hook) -> Any:
                         break
                 else:
                     call.succeeded()
-                    return hook.success(result)
+                    return hook.success(call, result)
                 await asyncio.sleep(wait)
+                call.begin()
         finally:
             call.stop()
         return hook.failure(call)

@@ -143,7 +143,6 @@ class Observer:
             run=run,
         )
         call.start()
-        call.begin()
         if key is not None:
             keep(self._open, key, call)
         return call
@@ -198,7 +197,7 @@ class Observer:
         if error is not None and error.reason in _EVENTS:
             told: Attributes = {
                 c.TOOL_NAME: call.tool.name,
-                c.REFERENCE_ID: call.current.reference_id,
+                c.REFERENCE_ID: call.reference_id,
             }
             report.send(_EVENTS[error.reason], told, call.span)
 

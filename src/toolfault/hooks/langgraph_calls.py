@@ -121,7 +121,7 @@ class ToolCalls:
     ) -> Seam | None:
         """The call of a tool that nothing of ours is around."""
         here = current.current_call()
-        if here is not None and call_id in (None, getattr(here.offer, "call_id", None)):
+        if here is not None and call_id in (None, getattr(here, "call_id", None)):
             return None  # a tool that uses another one; or another handler has the call
         if parent is not None and call_id in self._waiting.get(parent, ()):
             return self._waiting[parent].pop(call_id)

@@ -106,8 +106,7 @@ class Runs(BaseCallbackHandler):
         self.on_chain_start(
             serialized, None, run_id=run_id, parent_run_id=parent_run_id, metadata=metadata
         )
-        here = current.current_call()
-        call = here.offer if here is not None else None
+        call = current.current_call()
         if not isinstance(call, JoinedCall) or call.call_id != kwargs.get("tool_call_id"):
             return
         if (span := openinference_span(run_id)) is not None:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from contextvars import ContextVar
-from typing import TYPE_CHECKING, Any
-
-from opentelemetry.trace import Span
+from typing import TYPE_CHECKING
 
 from toolfault import reference
+from toolfault.telemetry.declared import Tool
+from toolfault.telemetry.spans import NOWHERE, CallSpan
 
 if TYPE_CHECKING:
     from toolfault.telemetry.black_box import Box
@@ -16,14 +16,13 @@ if TYPE_CHECKING:
 class CurrentCall:
     """Identity of one running call. The reference is made when it is first asked for."""
 
-    __slots__ = ("_reference_id", "box", "offer", "span", "tool")
+    # Defaults of the class: what a call does not need costs it nothing.
+    span: CallSpan = NOWHERE
+    box: Box | None = None
+    _reference_id: str | None = None
 
-    def __init__(self, tool: str, span: Span) -> None:
+    def __init__(self, tool: Tool) -> None:
         self.tool = tool
-        self.span = span
-        self.box: Box | None = None
-        self.offer: Any = None  # the hook's call, for a guard inside to drive
-        self._reference_id: str | None = None
 
     @property
     def reference_id(self) -> str:
@@ -35,11 +34,7 @@ class CurrentCall:
 
 _current: ContextVar[CurrentCall | None] = ContextVar("toolfault_call", default=None)
 
-
-def current_call() -> CurrentCall | None:
-    """The innermost call this code runs in, or None."""
-    return _current.get()
-
-
+#: The innermost call this code runs in, or None.
+current_call = _current.get
 set_current = _current.set
 reset_current = _current.reset

@@ -60,7 +60,7 @@ _logger = _Logger()
 class Unheard:
     """That nobody listens is believed for 10 ms: asking OpenTelemetry costs more than a call."""
 
-    until = 0  # monotonic ns
+    until = 0  # ns of `time.perf_counter_ns`
 
 
 def use_provider(provider: LoggerProvider | None) -> None:
