@@ -97,6 +97,25 @@ def test_a_tool_that_takes_a_key_is_given_the_same_one_in_every_attempt_and_ever
     assert keys[3] != first
 
 
+def test_a_default_that_is_written_out_asks_for_the_same_work():
+    keys = []
+    nothing = object()  # a default that no key can be made of
+
+    @guard("refund")
+    def refund(order_id, amount=1, day=date(2026, 10, 6), note=nothing, *, idempotency_key=None):
+        keys.append(idempotency_key)
+
+    with toolfault.run(run_id="r-1"):
+        refund("A-1")
+        refund("A-1", amount=1)
+        refund("A-1", 1.0, day="2026-10-06")
+        refund("A-1", amount=True)  # written differently, so it may be another work
+        refund("A-1", note="late")
+
+    assert keys[:3] == [idempotency_key("refund", {"order_id": "A-1"}, run_id="r-1")] * 3
+    assert len(set(keys)) == 3
+
+
 def test_outside_of_a_run_a_key_is_one_calls_alone():
     keys = []
 

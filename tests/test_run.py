@@ -2,6 +2,7 @@
 
 import asyncio
 import contextvars
+import sys
 import threading
 
 import pytest
@@ -101,6 +102,37 @@ def test_a_run_without_end_keeps_its_last_thousand_calls():
         for _ in range(1010):
             ping()
     assert len(run.calls) == 1000
+
+
+def in_threads(count, work):
+    """Run it in threads of this context that switch as often as they can."""
+    threads = [
+        threading.Thread(target=contextvars.copy_context().run, args=(work,)) for _ in range(count)
+    ]
+    often = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    finally:
+        sys.setswitchinterval(often)
+
+
+def test_threads_of_a_run_share_its_retries_to_the_last_one():
+    granted = []
+    with toolfault.run(max_tool_attempts=1000) as run:
+        in_threads(8, lambda: granted.append(sum(run.use_retry("ping") for _ in range(500))))
+
+    assert sum(granted) == 1000
+
+
+def test_calls_in_threads_of_a_run_are_all_counted():
+    with toolfault.run() as run:
+        in_threads(4, lambda: [ping() for _ in range(400)])
+
+    assert (len(run.calls), run.forgotten, run.under_way["ping"]) == (1000, 600, 0)
 
 
 @pytest.mark.parametrize("deadline", [0, -1, float("nan"), "30"])

@@ -79,8 +79,6 @@ def wait_for_next(error: ToolError, made: int, tool: Tool, run: Run | None) -> f
     wait = retry.backoff(made, error.retry_after)
     if wait > retry.LONGEST_WAIT:
         return None  # the model can go on with something else meanwhile
-    if run is not None:
-        if not run.may_retry(tool.name) or wait >= run.remaining():
-            return None
-        run.count_retry(tool.name)
+    if run is not None and (wait >= run.remaining() or not run.use_retry(tool.name)):
+        return None
     return wait

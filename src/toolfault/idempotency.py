@@ -13,6 +13,7 @@ import hashlib
 import inspect
 import json
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from datetime import date, time
 from decimal import Decimal
 from enum import Enum
@@ -42,7 +43,7 @@ def idempotency_key(tool: str, arguments: Mapping[str, Any], *, run_id: str | No
     Raises:
         TypeError: an argument that cannot be written down the same way every time.
     """
-    told = json.dumps([run_id or _scope(), tool, _canonical(arguments)], separators=(",", ":"))
+    told = _written([run_id or _scope(), tool, _canonical(arguments)])
     return hashlib.sha256(told.encode()).hexdigest()[:32]
 
 
@@ -51,6 +52,10 @@ def _scope() -> str:
         return run.run_id
     call = current_call()
     return uuid4().hex if call is None else call.reference_id
+
+
+def _written(canonical: Any) -> str:
+    return json.dumps(canonical, separators=(",", ":"))
 
 
 def _canonical(value: Any) -> Any:  # noqa: PLR0911 - one line for each kind
@@ -82,15 +87,36 @@ class _Keyed(functools.partial[Any]):
 
     tool: str
     named: inspect.Signature
+    defaults: dict[str, str]
 
     def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
         if kwargs.get(PARAMETER) is None:
-            asked = dict(self.named.bind_partial(*args, **kwargs).arguments)
-            asked.pop(PARAMETER, None)
-            for own in ("self", "cls"):
-                asked.pop(own, None)
+            given = self.named.bind_partial(*args, **kwargs).arguments
+            # A default that is written out asks for the same work. It is left out and not filled
+            # in: a parameter that a release adds must not change the keys of the calls without it.
+            asked = {
+                name: value
+                for name, value in given.items()
+                if name not in _NOT_ASKED
+                and not (
+                    name in self.defaults and _written(_canonical(value)) == self.defaults[name]
+                )
+            }
             kwargs[PARAMETER] = idempotency_key(self.tool, asked)
         return self.func(*args, **kwargs)
+
+
+_NOT_ASKED = frozenset({PARAMETER, "self", "cls"})
+
+
+def _defaults(signature: inspect.Signature) -> dict[str, str]:
+    """The defaults of the parameters, as far as they can be written down."""
+    written: dict[str, str] = {}
+    for name, parameter in signature.parameters.items():
+        if parameter.default is not parameter.empty:
+            with suppress(TypeError):
+                written[name] = _written(_canonical(parameter.default))
+    return written
 
 
 def keyed(tool: str, function: F) -> F:
@@ -103,7 +129,7 @@ def keyed(tool: str, function: F) -> F:
         return function
     given: Any = _Keyed(function)
     functools.update_wrapper(given, function)
-    given.tool, given.named = tool, signature
+    given.tool, given.named, given.defaults = tool, signature, _defaults(signature)
     shown = [p for name, p in signature.parameters.items() if name != PARAMETER]
     given.__signature__ = signature.replace(parameters=shown)
     hints = {k: v for k, v in getattr(function, "__annotations__", {}).items() if k != PARAMETER}

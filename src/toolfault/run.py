@@ -109,39 +109,42 @@ class Run:
         self._deadline = deadline
         self._ends = None if deadline is None else time.monotonic() + deadline
         self._retries: Counter[str] = Counter()
-        self._lock = threading.Lock()
+        self._lock = threading.Lock()  # branches of a run may be threads
 
     def remaining(self) -> float:
         """Seconds until the deadline, infinite without one, never less than 0."""
         return float("inf") if self._ends is None else max(self._ends - time.monotonic(), 0.0)
 
-    def may_retry(self, tool: str) -> bool:
-        """Whether the tool has a retry left in this run."""
-        return self._retries[tool] < self.max_tool_attempts
-
-    def count_retry(self, tool: str) -> None:
-        """Use one retry of the tool."""
-        self._retries[tool] += 1
+    def use_retry(self, tool: str) -> bool:
+        """Use one of the tool's retries; False where it has none left in this run."""
+        with self._lock:
+            if self._retries[tool] >= self.max_tool_attempts:
+                return False
+            self._retries[tool] += 1
+            return True
 
     def began(self, tool: str) -> None:
         """A call of the tool is under way."""
-        self.under_way[tool] += 1
+        with self._lock:
+            self.under_way[tool] += 1
 
     def dropped(self, tool: str) -> None:
         """A call that began waits for somebody and has not run."""
-        self.under_way[tool] -= 1
+        with self._lock:
+            self.under_way[tool] -= 1
 
     def finished(self, call: RanTool) -> None:
         """Remember a finished call; a run keeps its last 1,000."""
-        self.under_way[call.tool] -= 1
-        self.calls.append(call)
-        if len(self.calls) > _KEPT_CALLS:
-            del self.calls[0]
-            self.forgotten += 1
+        with self._lock:
+            self.under_way[call.tool] -= 1
+            self.calls.append(call)
+            if len(self.calls) > _KEPT_CALLS:
+                del self.calls[0]
+                self.forgotten += 1
 
     def count_model_call(self) -> int:
         """One more step asks a model; how many there are now, the one refused included."""
-        with self._lock:  # branches of a run may be threads
+        with self._lock:
             self.model_calls += 1
             return self.model_calls
 

@@ -39,7 +39,7 @@ def what_ran(run: Run | None = None) -> WhatRan:
     uncertain = [call for call in run.calls if call.effect is Effect.UNKNOWN]
     return WhatRan(
         _distinct(call.tool for call in run.calls if call.effect is Effect.APPLIED),
-        _distinct([*(call.tool for call in uncertain), *filter(_may_write, +run.under_way)]),
+        _distinct([*(call.tool for call in uncertain), *filter(_may_write, +run.under_way.copy())]),
         _distinct(call.reference_id for call in uncertain if call.reference_id),
         complete=not run.forgotten,
     )
