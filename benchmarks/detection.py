@@ -221,12 +221,15 @@ def stages(spec: Spec) -> list[tuple[str, list[dict]]]:
         (learned, ("baseline:hour",)),
         (learned, (":ratio_of_hour",)),
         (learned, ("baseline:ratio",)),
-        (bucket, ("increase1h",)),
-        (bucket, (":ratio1h", ":expected1h")),
+        (bucket, ("toolfault:increase1h",)),
+        (bucket, ("_calls:increase1h",)),
+        (bucket, (":ratio1h",)),
+        (bucket, (":times1h",)),
         (bucket, (":surprise1h",)),
         (quick, ("toolfault:increase5m", ":recent")),
         (quick, ("_calls:increase5m",)),
-        (quick, (":ratio5m", ":expected5m")),
+        (quick, (":ratio5m",)),
+        (quick, (":times5m",)),
         (quick, (":surprise5m",)),
     ]
     return [

@@ -6,7 +6,8 @@ Two real Prometheus servers scrape the same page of totals, one of them with the
 clocks: Prometheus' own of how long it evaluates, which is what delays alerts, and the difference of
 both servers' CPU time, which adds writing down what is recorded and collecting garbage. Groups are
 evaluated S times as often as shipped and the cost is divided by S, so that two minutes show what an
-hour costs. What the rules learned from in the week before is written first.
+hour costs. What was scraped in the last minutes and recorded in the week before is written first:
+every tool fails as often as it usually does.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ import time
 import urllib.request
 from contextlib import ExitStack, contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from math import inf
 from pathlib import Path
 
 import yaml
@@ -40,11 +42,19 @@ EVENTS = (
     "toolfault_backstop_reached_total",
 )
 MINUTE, DAY = 60, 86_400
-WARM = 30  # s, until series are made
+SCRAPE = 30
+MEMORY = 55 * MINUTE  # older samples are not taken from a page
+LOOK = 8 * MINUTE  # how far the rules look back at what is scraped and not always 0
+WARM = 45  # s, until the first pages are read
 
 
 def place(number: int) -> str:
     return f'service="s{number % 20}",environment="prod",tool="t{number}"'
+
+
+def rate(number: int) -> int:
+    """Calls a second."""
+    return 1 + number % 7
 
 
 def often(number: int, code: str) -> int:
@@ -58,7 +68,7 @@ def page(tools: int, elapsed: float) -> bytes:
     """The totals as they would be."""
     lines = []
     for number in range(tools):
-        calls = 100_000 + int(elapsed * (1 + number % 7))
+        calls = 100_000 + int(elapsed * rate(number))
         lines.append(f"{COUNT}{{{place(number)}}} {calls}")
         for outcome, code in PAIRS:
             every = often(number, code) if outcome == "failed" else 0
@@ -71,12 +81,18 @@ def page(tools: int, elapsed: float) -> bytes:
 
 
 @contextmanager
-def totals(tools: int):
-    began = time.monotonic()
+def totals(tools: int, began: float):
+    """Where a Prometheus finds the page; first it is told what it would have in memory by now."""
+    first = {
+        "/metrics/tools": b"".join(scraped(tools, began)),
+        "/past": "".join(recorded(tools, began, since=began - MEMORY)).encode(),
+    }
 
     class Page(BaseHTTPRequestHandler):
         def do_GET(self):
-            body = page(tools, time.monotonic() - began) if "tools" in self.path else b""
+            body = first.pop(self.path, b"")
+            if self.path == "/metrics/tools":
+                body += page(tools, time.time() - began)
             self.send_response(200)
             self.send_header("Content-Type", "text/plain; version=0.0.4")
             self.end_headers()
@@ -91,10 +107,16 @@ def totals(tools: int):
         server.shutdown()
 
 
-def history(tools: int):
+def scraped(tools: int, began: float):
+    """The page as it was, with its times."""
+    for at in range(int(began) - LOOK, int(began), SCRAPE):
+        yield (b"up 1\n" + page(tools, at - began)).replace(b"\n", b" %d\n" % (1000 * at))
+
+
+def history(tools: int, began: float):
     """Metric, labels, times and values of what was recorded, where the rules look for it: the stretches
     of the last day and of a week ago, and what was learned around this time of the days before."""
-    now, dice = int(time.time()) // 300 * 300, random.Random(1)
+    now, dice = int(began) // 300 * 300, random.Random(1)
     week = range(now - 7 * DAY - 900, now - 7 * DAY + 900, 300)
     stretches = [*week, *range(now - DAY - 900, now, 300)]
     learned = sorted(
@@ -104,26 +126,40 @@ def history(tools: int):
         if at < now
     )
     for number in range(tools):
-        yield f"{TOOLS.calls}:bucket", place(number), stretches, lambda: dice.randint(200, 900)
+        values = [300 * rate(number)] * len(stretches)
+        yield f"{TOOLS.calls}:bucket", place(number), stretches, values
     pairs = [(number, signal) for number in range(tools) for signal in TOOLS.signals]
     for number, signal in pairs:
-        if often(number, signal):
-            times = [at for at in stretches if dice.random() < 0.2]
-            yield f"{TOOLS.bad}:bucket", f'{place(number)},signal="{signal}"', times, lambda: 1
+        if every := often(number, signal):
+            bad = 300 * rate(number) / every
+            times = [at for at in stretches if dice.random() < bad]
+            labels = f'{place(number)},signal="{signal}"'
+            yield f"{TOOLS.bad}:bucket", labels, times, [max(1, round(bad))] * len(times)
     for name in ("day", "hour", "ratio_of_day", "ratio_of_hour", "ratio"):
         for number, signal in pairs:
-            labels = f'{place(number)},signal="{signal}"'
-            yield f"{TOOLS.usual}:{name}", labels, learned, lambda: dice.choice((0.002, 0.003))
+            if "hour" in name and not often(number, signal):
+                continue
+            labels, usual = (
+                f'{place(number)},signal="{signal}"',
+                1 / (often(number, signal) or 9999),
+            )
+            values = [usual * dice.uniform(0.9, 1.1) for _ in learned]
+            yield f"{TOOLS.usual}:{name}", labels, learned, values
 
 
-def write_history(folder: Path, tools: int) -> Path:
-    path, data, last = folder / "history.om", folder / "history", None
+def recorded(tools: int, began: float, since: float = 0, until: float = inf, unit: int = 1000):
+    """The same, a line each."""
+    for name, labels, times, values in history(tools, began):
+        for at, value in zip(times, values, strict=True):
+            if since <= at < until:
+                yield f"{name}{{{labels}}} {value} {at * unit}\n"
+
+
+def write_history(folder: Path, tools: int, began: float) -> Path:
+    """What is no longer in memory."""
+    path, data = folder / "history.om", folder / "history"
     with path.open("w") as out:
-        for name, labels, times, value in history(tools):
-            if name != last:
-                out.write(f"# TYPE {name} gauge\n")
-            out.writelines(f"{name}{{{labels}}} {value()} {at}\n" for at in times)
-            last = name
+        out.writelines(recorded(tools, began, until=began - MEMORY, unit=1))
         out.write("# EOF\n")
     subprocess.run(
         ["promtool", "tsdb", "create-blocks-from", "--max-block-duration=500h", "openmetrics", path, data],
@@ -142,14 +178,20 @@ def hasten(path: Path, speed: float) -> None:
 
 
 @contextmanager
-def scraping(folder: Path, web: str, past: Path, speed: float, *, rules: bool):
+def scraping(folder: Path, web: str, data: Path, speed: float, *, rules: bool):
     folder.mkdir()
-    stack = Stack(replicas=(web,), collectors=(), alertmanagers=(), every="30s", token_file="")
+    every = f"{SCRAPE}s"
+    stack = Stack(replicas=(web,), collectors=(), alertmanagers=(), every=every, token_file="")
     build(folder, Spec())
     for path in folder.glob("*.rules.yml"):
         hasten(path, speed) if rules else path.unlink()
-    (folder / "prometheus.yml").write_text(json.dumps(prometheus(Spec(stack=stack))))
-    shutil.copytree(past, folder / "data")
+    config = prometheus(Spec(stack=stack))
+    config["global"]["scrape_timeout"] = every  # the first pages are long
+    unlabelled = [{"action": "labeldrop", "regex": "job|instance"}]
+    past = {"job_name": "past", "metrics_path": "/past", "metric_relabel_configs": unlabelled}
+    config["scrape_configs"].append({**config["scrape_configs"][0], **past})
+    (folder / "prometheus.yml").write_text(json.dumps(config))
+    shutil.copytree(data, folder / "data")
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         address = f"127.0.0.1:{probe.getsockname()[1]}"
@@ -201,10 +243,18 @@ def main() -> None:
     given = arguments.parse_args()
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="toolfault-cost-")))
-        past = write_history(folder, given.tools)
-        web = stack.enter_context(totals(given.tools))
+        began = time.time()
+        past = write_history(folder, given.tools, began)
         (pid, url), (idle, _) = (
-            stack.enter_context(scraping(folder / name, web, past, given.speed, rules=rules))
+            stack.enter_context(
+                scraping(
+                    folder / name,
+                    stack.enter_context(totals(given.tools, began)),
+                    past,
+                    given.speed,
+                    rules=rules,
+                )
+            )
             for name, rules in (("with", True), ("without", False))
         )
         time.sleep(WARM)

@@ -51,6 +51,7 @@ def test_every_alert_leads_to_its_runbook_its_dashboard_and_its_calls(alert):
     assert [*notes] == ["summary", "description", "runbook_url", "dashboard_url", "lookup_url"]
     assert notes["runbook_url"].endswith(f"#{alert['alert'].lower()}")
     assert "/d/toolfault-" in notes["dashboard_url"]
+    assert notes["dashboard_url"].endswith("&to=now")
     assert "/errors?" in notes["lookup_url"]
     assert "since=" in notes["lookup_url"]
     assert notes["summary"].endswith(".")

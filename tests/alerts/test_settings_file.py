@@ -164,7 +164,7 @@ tests:
 """
 
 
-def _series(service, environment, tool):
+def _series(service, environment, tool, failed=30, ratio=0.03):
     place = f'job="j",instance="a",service="{service}",environment="{environment}",tool="{tool}"'
     named = f'service="{service}",environment="{environment}",tool="{tool}",signal="INTERNAL"'
     count = "toolfault_tool_call_duration_seconds_count"
@@ -174,8 +174,8 @@ def _series(service, environment, tool):
         f"{{series: '{series}', values: {values}}}"
         for series, values in (
             (f"{count}{{{place}}}", "0+30x40"),
-            (calls, "0x20 30x20"),
-            (usual, "0.03x40"),
+            (calls, f"0x20 {failed}x20"),
+            (usual, f"{ratio}x40"),
         )
     )
 
@@ -243,6 +243,33 @@ def test_an_alert_that_is_switched_off_everywhere_can_be_on_in_one_place(tmp_pat
     _passes(
         tmp_path, ONLY_PAY_FIRES.replace("SERIES", ", ".join(_series(*one) for one in everywhere))
     )
+
+
+EASILY = """
+places:
+  - service: vault
+    alerts:
+      internal_error_spike: {burst: 4}
+"""
+#: n = 300, E = 0.03, k = 4 in one stretch: S = 15.6 everywhere.
+EASILY_FIRES = """
+rule_files: [toolfault-tools.rules.yml]
+evaluation_interval: 30s
+tests:
+  - interval: 30s
+    input_series: [SERIES]
+    promql_expr_test:
+      - expr: ALERTS{alertstate="firing",alertname="ToolfaultInternalErrorSpike"}
+        eval_time: 12m
+        exp_samples:
+          - {labels: 'ALERTS{alertname="ToolfaultInternalErrorSpike",alertstate="firing",code="INTERNAL",signal="INTERNAL",severity="critical",service="vault",environment="prod",tool="open"}', value: 1}
+"""
+
+
+def test_a_place_that_pages_on_fewer_errors_than_elsewhere_is_counted(tmp_path):
+    build(tmp_path, _read(tmp_path, EASILY))
+    series = [_series(service, "prod", "open", 4, 0.0001) for service in ("vault", "shop")]
+    _passes(tmp_path, EASILY_FIRES.replace("SERIES", ", ".join(series)))
 
 
 def test_an_alert_that_is_switched_off_is_left_out_everywhere(tmp_path):

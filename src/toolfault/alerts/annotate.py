@@ -22,34 +22,41 @@ _AN_HOUR = 3600.0
 
 
 def annotated(spec: Spec, key: str, alert: Alert) -> dict[str, str]:
-    """The annotations of an alert."""
-    words = WORDS[key]
+    """The annotations of an alert; both links lead to the stretch in which the condition arose."""
+    words, window = WORDS[key], CONDITIONS[key].window
+    length = seconds(getattr(spec.windows, window)) if window else _AN_HOUR
+    back = length + seconds(alert.wait)
     return {
         "summary": fill(words.summary, spec, alert, words),
         "description": fill(words.description, spec, alert, words),
         "runbook_url": spec.links.runbook(alert_name(key)),
-        "dashboard_url": _dashboard(spec, key, words),
-        "lookup_url": _look_up(spec, key, alert, words),
+        "dashboard_url": _dashboard(spec, key, words, back),
+        "lookup_url": _look_up(spec, key, words, back),
     }
 
 
-def _dashboard(spec: Spec, key: str, words: Words) -> str:
+def _dashboard(spec: Spec, key: str, words: Words, back: float) -> str:
+    """With an hour more, to see what it was like before."""
     address = f"{spec.links.grafana}/d/{names.DASHBOARDS[words.dashboard]}"
-    query = "&".join(f"var-{label}={_value(label)}" for label in _place(key))
-    return f"{address}?{query}" if query else address
+    since = _asked(
+        f"1000 * (time() - {number(back + _AN_HOUR)})", '. | first | value | printf "%.0f"'
+    )
+    query = [f"var-{label}={_value(label)}" for label in _place(key)]
+    return f"{address}?{'&'.join([*query, f'from={since}', 'to=now'])}"
 
 
-def _look_up(spec: Spec, key: str, alert: Alert, words: Words) -> str:
-    """The list of errors as of the stretch in which the condition arose."""
-    condition = CONDITIONS[key]
-    length = seconds(getattr(spec.windows, condition.window)) if condition.window else _AN_HOUR
-    since = (
-        f'{{{{ with query "time() - {number(length + seconds(alert.wait))}" }}}}'
-        '{{ (. | first | value | toTime).Format "2006-01-02T15:04:05Z" }}{{ end }}'
+def _look_up(spec: Spec, key: str, words: Words, back: float) -> str:
+    since = _asked(
+        f"time() - {number(back)}", '(. | first | value | toTime).Format "2006-01-02T15:04:05Z"'
     )
     filters = [f"{label}={_value(label)}" for label in _place(key)]
-    filters += [urlencode([one]) for one in (*condition.fixed.items(), *words.look_up)]
+    filters += [urlencode([one]) for one in (*CONDITIONS[key].fixed.items(), *words.look_up)]
     return f"{spec.links.toolfault}/errors?{'&'.join([*filters, f'since={since}'])}"
+
+
+def _asked(expression: str, shown: str) -> str:
+    """The answer to a query when the alert fires."""
+    return f'{{{{ with query "{expression}" }}}}{{{{ {shown} }}}}{{{{ end }}}}'
 
 
 def _place(key: str) -> list[str]:

@@ -67,14 +67,14 @@ def _of_signal(family: Family, signal: str, window: str, fixed: Where | None = N
 
 def _above(family: Family, signal: str, window: str, limit: Limit) -> str:
     """Enough of the calls to matter, surprising, and a multiple of the usual."""
-    ratio, increase, expected, surprise = (
+    ratio, surprise, times = (
         selector(f"{family.bad}:{what}{window}", **{SIGNAL: signal})
-        for what in ("ratio", "increase", "expected", "surprise")
+        for what in ("ratio", "surprise", "times")
     )
     return (
         f"{ratio} > {limit('floor')}\n"
         f"and {surprise} > {limit('nats')}\n"
-        f"and {increase} > {limit('factor')} * {expected}"
+        f"and {times} > {limit('factor')}"
     )
 
 

@@ -37,6 +37,13 @@ def fires_somewhere(spec: Spec, key: str) -> bool:
     return usual or any(change.enabled for _, change in changes(spec, key))
 
 
+def lowest(spec: Spec, key: str, name: str) -> float:
+    """The limit of the place that is the easiest to convince."""
+    given = [change.given() for _, change in changes(spec, key)]
+    places = [float(one[name]) for one in given if name in one]
+    return min([float(getattr(getattr(spec.alerts, key), name)), *places])
+
+
 def _limits(spec: Spec, key: str) -> Limit:
     alert = getattr(spec.alerts, key)
 

@@ -54,19 +54,20 @@ def replicas_once(spec: Spec, vector: str) -> str:
     return f"max without ({', '.join(spec.jobs.replica_labels)}) (\n{inside(vector)}\n)"
 
 
-def rise(series: str, window: str) -> str:
-    """What a counter rose by in the last stretch of time, its first value included.
+def rise(series: str, window: str, least: float = 0) -> str:
+    """What a counter rose by in the last stretch of time, its first value included; not less than `least`.
 
     `increase()` cannot see the first value of a series. A series that the last scrape before the
     window did not hold, though it succeeded, was 0 then: all it shows came within the window. Where no
     such scrape is known (a new replica, a gap, a Prometheus just started) nothing is concluded. What
-    did not rise is left out first: that is nearly all.
+    did not rise enough is left out first: that is nearly all.
     """
+    enough = f">= {number(least)}" if least else "> 0"
     return (
-        f"(\n  {series} > 0\n"
+        f"(\n  {series} {enough}\n"
         f"  unless {series} offset {window}\n"
         f"  and on (job, instance) up offset {window} == 1\n)\n"
-        f"or\nincrease({series}[{window}]) > 0"
+        f"or\nincrease({series}[{window}]) {enough}"
     )
 
 
@@ -77,12 +78,15 @@ def step(spec: Spec, series: str, window: str) -> str:
     first of the next. Where windows follow one another, nothing may fall between them.
     """
     near = f"[{spec.windows.near}]"
-    now = f"last_over_time({series}{near})"
+    now, before = (
+        f"last_over_time({series}{near})",
+        f"last_over_time({series}{near} offset {window})",
+    )
     return (
-        f"{now}\n- (\n"
-        f"  last_over_time({series}{near} offset {window})\n"
-        f"  or\n  0 * {series}\n"
-        f"  and on (job, instance) max_over_time(up{near} offset {window}) == 1\n)\n> 0"
+        f"{now} - {before} > 0\n"
+        f"or\n(\n  {series} > 0\n"
+        f"  unless {before}\n"
+        f"  and on (job, instance) max_over_time(up{near} offset {window}) == 1\n)"
     )
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from toolfault.alerts import signals
 from toolfault.alerts.annotate import annotated
 from toolfault.alerts.conditions import CONDITIONS
-from toolfault.alerts.places import expression, fires_somewhere, label
+from toolfault.alerts.places import expression, fires_somewhere, label, lowest
 from toolfault.alerts.signals import (
     MODELS,
     TOOLS,
@@ -78,9 +78,11 @@ def files(spec: Spec) -> dict[str, dict[str, Any]]:
 
 
 def _short(spec: Spec) -> list[Rule]:
+    """Of what no place pages on, nothing is recorded."""
+    apart, burst = (lowest(spec, "internal_error_spike", name) for name in ("apart", "burst"))
     return [
-        *short_window(spec, TOOLS, spec.windows.short, signals.INTERNAL),
-        recent(spec, TOOLS, signals.INTERNAL),
+        recent(spec, TOOLS, signals.INTERNAL, apart),
+        *short_window(spec, TOOLS, spec.windows.short, signals.INTERNAL, min(2 * apart, burst)),
     ]
 
 

@@ -96,20 +96,24 @@ MODELS = Family(
 )
 
 
-def short_window(spec: Spec, family: Family, window: str, signal: str) -> list[Rule]:
-    """Counts of a window as scraped. Nothing is recorded of subjects to which nothing bad happened."""
+def short_window(
+    spec: Spec, family: Family, window: str, signal: str, least: float = 0
+) -> list[Rule]:
+    """Counts of a window as scraped. Nothing is recorded of subjects to which too little bad happened."""
     bad, calls = f"{family.bad}:increase{window}", f"{family.calls}:increase{window}"
+    affected = f"and on ({', '.join(family.labels)}) {bad}"
     return [
         {
             "record": bad,
-            "expr": f"{summed(spec, family.labels, rise(family.signals[signal], window))} > 0",
+            "expr": summed(spec, family.labels, rise(family.signals[signal], window, least)),
             "labels": {SIGNAL: signal},
         },
         {
             "record": calls,
-            "expr": (
-                f"{summed(spec, family.labels, rise(family.calls_metric, window))}\n"
-                f"and on ({', '.join(family.labels)}) {bad}"
+            "expr": summed(
+                spec,
+                family.labels,
+                f"(\n{inside(rise(family.calls_metric, window))}\n)\n{affected}",
             ),
         },
         _ratio(family, window),
@@ -119,15 +123,16 @@ def short_window(spec: Spec, family: Family, window: str, signal: str) -> list[R
 
 def long_window(family: Family, window: str, signals: tuple[str, ...]) -> list[Rule]:
     """The same of a longer window, of which the counts of its stretches are read, not every scrape."""
-    bad = selector(f"{family.bad}:bucket", any_of(SIGNAL, signals))
+    stretches = selector(f"{family.bad}:bucket", any_of(SIGNAL, signals))
+    bad, calls = f"{family.bad}:increase{window}", f"{family.calls}:increase{window}"
     return [
+        {"record": bad, "expr": f"sum_over_time({stretches}[{reach(window)}])"},
         {
-            "record": f"{family.calls}:increase{window}",
-            "expr": f"sum_over_time({family.calls}:bucket[{reach(window)}])",
-        },
-        {
-            "record": f"{family.bad}:increase{window}",
-            "expr": f"sum_over_time({bad}[{reach(window)}])",
+            "record": calls,
+            "expr": (
+                f"sum_over_time({family.calls}:bucket[{reach(window)}])\n"
+                f"and on ({', '.join(family.labels)}) {bad}"
+            ),
         },
         _ratio(family, window),
     ]
@@ -139,45 +144,46 @@ def reach(window: str) -> str:
 
 
 def _ratio(family: Family, window: str) -> Rule:
-    calls = f"{family.calls}:increase{window}"
     return {
         "record": f"{family.bad}:ratio{window}",
-        "expr": f"{family.bad}:increase{window} / {family.match} ({calls} > 0)",
+        "expr": f"{family.bad}:increase{window} / {family.match} {family.calls}:increase{window}",
     }
 
 
 def surprises(spec: Spec, family: Family, window: str, signals: tuple[str, ...]) -> list[Rule]:
-    """How surprising the counts of a window are."""
+    """How many times the usual the counts of a window are, and how surprising that is.
+
+    Of `k` where `E` was usual, `t = k / E`: the log-likelihood ratio `k ln(k / E) - (k - E)` is
+    `k (ln(t) - 1 + 1 / t)`. What is not above the usual is left out before anything is made of it.
+    """
     these = any_of(SIGNAL, signals)
-    mine = selector(f"{family.bad}:increase{window}", these)
-    expected = f"{family.bad}:expected{window}"
+    ratio = selector(f"{family.bad}:ratio{window}", these)
     # the highest of all hours that the window lies in: no alert on the tail of a nightly job
     look = shown(seconds(window) + seconds(spec.baseline.bridge))
     usual = f"max_over_time({selector(f'{family.usual}:ratio', these)}[{look}])"
+    times = f"{family.bad}:times{window}"
     return [
         {
-            "record": expected,
+            "record": times,
             "expr": (
-                f"(\n  {usual}\n  or\n  0 * {mine} + {number(spec.baseline.prior_ratio)}\n)\n"
-                f"* {family.match} ({family.calls}:increase{window} and on ({', '.join(family.labels)}) {mine})\n"
-                f"and {mine}"
+                f"(\n  {ratio} / {usual}\n"
+                f"  or\n  {ratio} / {number(spec.baseline.prior_ratio)}\n) > 1"
             ),
         },
         {
             "record": f"{family.bad}:surprise{window}",
-            "expr": (
-                f"{mine} * ln({mine} / {expected})\n- ({mine} - {expected})\nand {mine} > {expected}"
-            ),
+            "expr": f"{family.bad}:increase{window} * (ln({times}) - 1 + 1 / {times})",
         },
     ]
 
 
-def recent(spec: Spec, family: Family, signal: str) -> Rule:
+def recent(spec: Spec, family: Family, signal: str, least: float) -> Rule:
     """The count of the last stretch; a series that is not a stretch old yet is left to the next."""
     series, stretch = family.signals[signal], spec.windows.stretch
+    apart = f"{series} - {series} offset {stretch} >= {number(least)}"
     return {
         "record": f"{family.bad}:recent",
-        "expr": summed(spec, family.labels, f"{series} - {series} offset {stretch} > 0"),
+        "expr": summed(spec, family.labels, apart),
         "labels": {SIGNAL: signal},
     }
 

@@ -152,7 +152,7 @@ def _drawn(spec: Spec, drawn: _Drawn) -> tuple[Panel | Section, ...]:
         limits={0: BAD},
         says="The very expression of the alert, for the chosen tools: a bar wherever it has a result. The alert "
         f"fires {_when(getattr(spec.alerts, drawn.key).wait)}.",
-        queries=(Prom(expr=q.narrowed(spec, expression(spec, drawn.key)), legend=_LEGEND),),
+        queries=(Prom(expr=q.narrowed(expression(spec, drawn.key)), legend=_LEGEND),),
         links=(point_to_errors(spec, *TOOL),),
         nothing="No tool meets the condition",
         empty="Alerts are rare.",
@@ -177,11 +177,10 @@ def _parts(spec: Spec, drawn: _Drawn, window: str) -> tuple[Panel, ...]:
             _part(spec, f"{name}: share of calls", "percentunit", alert.share, part, width=12),
             _part(spec, f"{name}: calls denied", "none", alert.calls, counted, width=12),
         )
-    expected = q.recorded("expected", window, drawn.signal)
-    surprise = q.recorded("surprise", window, drawn.signal)
+    surprise, times = (q.recorded(what, window, drawn.signal) for what in ("surprise", "times"))
     return (
         _part(spec, f"{name}: surprise (nats)", "none", alert.nats, surprise),
-        _part(spec, f"{name}: times usual", "none", alert.factor, f"{counted}\n/ {expected}"),
+        _part(spec, f"{name}: times usual", "none", alert.factor, times),
         _part(spec, f"{name}: share of calls", "percentunit", alert.floor, part),
     )
 

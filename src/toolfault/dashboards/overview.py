@@ -116,7 +116,7 @@ def where(spec: Spec) -> Panel:
         "which that is most surprising (in nats: 3 is chance, above the alerts' limit is not).",
         queries=(
             Prom(expr=worst),
-            Prom(expr=of_worst(f"({q.every_window(spec, 'increase')})\n/ ({q.every_window(spec, 'expected')})")),
+            Prom(expr=of_worst(q.every_window(spec, "times"))),
             Prom(expr=of_worst(q.every_window(spec, "ratio"))),
             Prom(expr=of_worst(q.every_window(spec, "increase"))),
         ),

@@ -78,7 +78,7 @@ def quantile(spec: Spec, of: float, metric: str, matchers: str = CHOSEN, *by: st
 
 
 def recorded(what: str, window: str, signal: str = "") -> str:
-    """A series of the alerts' recording rules: increase, ratio, expected or surprise of a window."""
+    """A series of the alerts' recording rules: increase, ratio, times or surprise of a window."""
     matchers = [CHOSEN, *([f'{SIGNAL}="{signal}"'] if signal else [])]
     return selector(f"{TOOLS.bad}:{what}{window}", ",".join(matchers))
 
@@ -92,7 +92,6 @@ def every_window(spec: Spec, what: str) -> str:
     )
 
 
-def narrowed(spec: Spec, expression: str) -> str:
+def narrowed(expression: str) -> str:
     """The expression of an alert as it is, of the chosen tools only."""
-    calls = selector(f"{TOOLS.calls}:increase{spec.windows.long}", CHOSEN)
-    return f"(\n{expression}\n)\nand on ({', '.join(TOOL)})\n{calls}"
+    return f"(\n{expression}\n)\nand on ({', '.join(TOOL)})\n{chosen(TOOLS.calls_metric)}"
