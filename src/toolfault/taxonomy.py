@@ -58,6 +58,7 @@ class Action(StrEnum):
 UNMAPPED_FAILURE = "unmapped_failure"
 TIMED_OUT = "timed_out"
 NOT_PERMITTED = "not_permitted"
+REJECTED = "rejected"  # by a person who was asked
 INVALID_ARGUMENTS = "invalid_arguments"
 UNKNOWN_TOOL = "unknown_tool"
 INVALID_RESULT = "invalid_result"

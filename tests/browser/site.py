@@ -95,8 +95,9 @@ def _fill(database_url):
     ]
     partial = call()
     writer = Writer.open(database_url)
+    writer.load([], [declared(tool) for tool in ("book_meeting", "search_flights", "list_slots")])
     writer.load(
-        [failed, declined, invalid, *more, *booked],
+        [failed, declined, invalid, *more, *booked, *_week(now), *_followed(now)],
         [
             declared(),
             declared("cancel_booking"),
@@ -154,6 +155,39 @@ def _like(failed, now, number):
             "effect": "none",
         }),
     )  # fmt: skip
+
+
+def _week(now):
+    """What the tools do on other days: mostly well."""
+    quiet = {"fingerprint": None, "exception_type": None, "frame": None, "effect": "none"}
+    kinds = [
+        {**quiet, "outcome": "invalid", "code": "INVALID_ARGUMENT", "reason": "date_not_iso_8601",
+         "action": "fix_arguments", "attempts": 0, "attributes": {names.FIELD: "date"}},
+        {**quiet, "outcome": "declined", "code": "NOT_FOUND", "reason": "no_free_slot", "action": "none"},
+        {**quiet, "outcome": "refused", "code": "PERMISSION_DENIED", "reason": "rejected",
+         "action": "stop_and_tell_user", "attempts": 0},
+        {**quiet, "outcome": "cancelled", "code": None, "reason": None, "action": "none",
+         "effect": "unknown", "reference_id": None},
+    ]  # fmt: skip
+    calls = []
+    for number in range(900):
+        at = now - timedelta(minutes=11 * number)
+        where = {"tool": ("book_meeting", "search_flights", "list_slots")[number % 3],
+                 "started_at": at, "received_at": at, "conversation_id": f"c-w{number // 3}",
+                 "duration_us": 200_000 + 7_919 * number % 4_000_000}  # fmt: skip
+        calls.append(ok(**where, attempts=1 + (number % 11 == 0)))
+        if number % 7 == 0:
+            calls.append(call(**{**where, **kinds[number // 7 % 4]}))
+    return calls
+
+
+def _followed(now):
+    """A conversation that was told to stop and tried again, and won."""
+    at, where = now - timedelta(minutes=31), {"conversation_id": "c-twice"}
+    return [
+        call(started_at=at, received_at=at, **where),
+        ok(started_at=at + timedelta(minutes=1), received_at=at + timedelta(minutes=1), **where),
+    ]
 
 
 def _logs(failed):

@@ -73,7 +73,7 @@ def test_releases_and_the_alert_are_marked_where_they_happened():
     alert = IncidentSummary(
         name="a", summary=None, runbook=None, since=NOON - timedelta(hours=6), until=None
     )
-    assert marks([release, before], alert, first, 48) == [
+    assert marks([release, before], alert, first, timedelta(hours=48)) == [
         (75.0, "2.14.0 released, 00:00"),
         (87.5, "alert, 06:00"),
     ]

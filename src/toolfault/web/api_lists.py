@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Annotated, TypeVar
 
 from fastapi import APIRouter, Path, Query
@@ -12,9 +12,10 @@ from starlette.requests import Request
 from toolfault.store.queries import changes, errors, groups, lists, tools
 from toolfault.store.queries.base import Scope
 from toolfault.store.tokens import Role
-from toolfault.web import causes, changing, cursor, listing
+from toolfault.web import changing, cursor, listing
 from toolfault.web.api import PROBLEMS
 from toolfault.web.context import Context, Ctx
+from toolfault.web.group_detail import WEEK, group_detail
 from toolfault.web.incidents import Incidents, place_of
 from toolfault.web.problems import ProblemError
 
@@ -23,7 +24,6 @@ router = APIRouter(prefix="/api/v1", responses=PROBLEMS)
 Size = Annotated[int, Query(ge=1, le=200, description="Items a page.")]
 Cursor = Annotated[str | None, Query(max_length=2000)]
 Row = TypeVar("Row")
-_TREND = timedelta(days=7)
 
 
 def page_of(
@@ -132,58 +132,7 @@ def get_group(
 ) -> listing.GroupDetail:
     """One group: when it began, what it did and to whom."""
     principal = ctx.doors.admit(request, Role.SUPPORT)
-    return group_detail(ctx, principal.services, fingerprint)
-
-
-def group_detail(
-    ctx: Context, scope: Scope, fingerprint: str, trend: timedelta = _TREND
-) -> listing.GroupDetail:
-    """One group with all that stands around it.
-
-    Raises:
-        ProblemError: 404 when there is none in scope.
-    """
-    key, now = bytes.fromhex(fingerprint), ctx.now()
-    with ctx.engine.connect() as conn:
-        group = groups.group(conn, key, now, scope).first()
-        if group is None:
-            raise ProblemError(404, "There is no such group.")
-        incident = Incidents(conn, [group.last_seen]).of(place_of(group), group.last_seen)
-        impact = groups.impact(conn, key)
-        hours = groups.hours(conn, key, now - trend).rows()
-        samples, affected = groups.samples(conn, key), groups.affected(conn, key)
-        releases, shared = (
-            causes.releases(conn, group, now - trend),
-            causes.shared(conn, group, now),
-        )
-    return listing.GroupDetail(
-        **listing.GroupItem.of(group, incident).model_dump(exclude={"incident"}),
-        incident=incident,
-        outcome=impact.outcome,
-        environments=tuple(impact.environments),
-        conversations=impact.conversations,
-        unsure=impact.unsure,
-        nothing=impact.nothing,
-        first_version=impact.first_version,
-        trend=tuple(listing.HourItem(hour=one.hour, calls=one.calls) for one in hours),
-        releases=releases,
-        shared=shared,
-        samples=tuple(map(_sample, samples)),
-        affected=tuple(listing.AffectedItem(**one._asdict()) for one in affected),
-    )
-
-
-def _sample(row: groups.Sample) -> listing.SampleItem:
-    return listing.SampleItem(
-        why=row.why,
-        at=row.started_at,
-        reference=row.reference_id,
-        attempts=row.attempts,
-        effect=row.effect,
-        version=row.version,
-        conversation_id=row.conversation_id,
-        trace_id=row.trace_id.hex(),
-    )
+    return group_detail(ctx, principal.services, fingerprint, ctx.now() - WEEK)
 
 
 @router.patch("/groups/{fingerprint}", tags=["changes"])
@@ -196,7 +145,7 @@ def patch_group(
     """Opens, resolves or mutes a group. A new version that meets a resolved one opens it again."""
     principal = ctx.doors.admit(request, Role.ENGINEER)
     change_status(ctx, principal.services, fingerprint, change.status)
-    return group_detail(ctx, principal.services, fingerprint)
+    return group_detail(ctx, principal.services, fingerprint, ctx.now() - WEEK)
 
 
 def change_status(ctx: Context, scope: Scope, fingerprint: str, status: listing.Status) -> None:

@@ -22,10 +22,12 @@ from toolfault.web import (
     api_lists,
     letters,
     pages,
+    pages_group,
     pages_letters,
     pages_lists,
     pages_runbooks,
     pages_session,
+    pages_tool,
 )
 from toolfault.web.access import Doorkeeper
 from toolfault.web.context import Context
@@ -123,6 +125,8 @@ def _add_routes(app: FastAPI, *, is_open: bool) -> None:
     app.include_router(pages_lists.router)
     app.include_router(pages_letters.router)
     app.include_router(pages_runbooks.router)
+    app.include_router(pages_group.router)
+    app.include_router(pages_tool.router)
     app.include_router(pages_session.router)
     app.mount("/static", StaticFiles(directory=_STATIC), name="static")
 

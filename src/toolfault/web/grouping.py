@@ -5,13 +5,17 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
+from toolfault.store.queries import groups as queries
 from toolfault.web.models import GroupSummary
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
     from datetime import datetime
 
+    from sqlalchemy import Connection
+
     from toolfault.store.queries.groups import Brief, Group, Hour
+    from toolfault.web.listing import GroupItem
 
 _HOUR = timedelta(hours=1)
 _HOURS = 24
@@ -49,3 +53,17 @@ def trend(rows: Iterable[Hour], now: datetime) -> tuple[int, ...]:
     """Calls of a group in each of the last 24 hours, oldest first, empty hours included."""
     counts = {row.hour: row.calls for row in rows}
     return tuple(counts.get(begin_of_trend(now) + _HOUR * i, 0) for i in range(_HOURS))
+
+
+def trends(
+    conn: Connection, items: Sequence[GroupItem], now: datetime
+) -> dict[str, tuple[int, ...]]:
+    """Calls of each group in each of the last 24 hours, by its fingerprint."""
+    first = begin_of_trend(now)
+    counts: dict[str, list[int]] = {one.fingerprint: [0] * _HOURS for one in items}
+    keys = [bytes.fromhex(one.fingerprint) for one in items]
+    for row in queries.trends(conn, keys, first):
+        at = (row.hour - first) // _HOUR
+        if at < _HOURS:
+            counts[row.fingerprint.hex()][at] += row.calls
+    return {fingerprint: tuple(hours) for fingerprint, hours in counts.items()}

@@ -9,8 +9,11 @@ from typing import TYPE_CHECKING
 
 from toolfault.store.queries import tools
 from toolfault.taxonomy import Outcome
+from toolfault.web import charts
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from sqlalchemy import Connection
 
     from toolfault.store.queries.base import Scope
@@ -19,6 +22,9 @@ if TYPE_CHECKING:
 ERRORS = (Outcome.FAILED, Outcome.TIMED_OUT)
 _USUAL = timedelta(days=7)
 _HOUR = timedelta(hours=1)
+_DAY = 24
+#: The bars of all tools are full at this share of calls; the lines reach their top there at least.
+FULL_BAR, BAR_WIDTH, LEAST_TOP = 0.2, 176, 0.02
 #: A usual level is known once so many calls were seen before.
 _ENOUGH = 100
 _FEW = 3
@@ -33,6 +39,7 @@ class Level:
     tool: str
     outcomes: Counter[str] = field(default_factory=Counter)
     before: Counter[str] = field(default_factory=Counter)
+    course: tuple[float, ...] = ()
 
     @property
     def calls(self) -> int:
@@ -74,6 +81,17 @@ class Level:
         """Outcomes besides ok, most frequent first."""
         return [(name, n) for name, n in self.outcomes.most_common() if n and name != Outcome.OK]
 
+    @property
+    def bar(self) -> charts.Bar:
+        """What was not ok, drawn on one scale for every tool."""
+        return charts.bar(self.outcomes, FULL_BAR, BAR_WIDTH)
+
+    @property
+    def line(self) -> charts.Line:
+        """The share of errors over the day; the usual level at a third of the height at least."""
+        usual = self.usual or 0.0
+        return charts.line(self.course, usual, most=max([*self.course, 3 * usual, LEAST_TOP]))
+
 
 def lately(now: datetime) -> datetime:
     """From when calls count as recent: the start of the hour before this one."""
@@ -98,15 +116,22 @@ def _distance(level: Level) -> tuple[bool, float, int]:
     return level.is_unlike_itself, times, level.calls
 
 
-def hourly(
-    conn: Connection, tool: str, now: datetime, hours: int, scope: Scope = None
-) -> tuple[list[datetime], list[int], Counter[str]]:
-    """The last hours of a tool: their starts, calls that were not ok in each, and all outcomes."""
-    first = now.replace(minute=0, second=0, microsecond=0) - _HOUR * (hours - 1)
-    starts = [first + _HOUR * i for i in range(hours)]
-    counts, outcomes = Counter[datetime](), Counter[str]()
-    for row in tools.hours(conn, tool, first, scope):
-        outcomes[row.outcome] += row.calls
-        if row.outcome != Outcome.OK:
-            counts[row.hour] += row.calls
-    return starts, [counts[start] for start in starts], outcomes
+def total(found: Sequence[Level]) -> Level:
+    """All tools taken together."""
+    whole = Level("", "", "")
+    for level in found:
+        whole.outcomes.update(level.outcomes)
+        whole.before.update(level.before)
+    return whole
+
+
+def follow(conn: Connection, shown: Sequence[Level], now: datetime) -> None:
+    """Gives each of these tools its share of errors in each of the last 24 hours."""
+    first = now.replace(minute=0, second=0, microsecond=0) - _HOUR * (_DAY - 1)
+    places = {(one.service, one.environment, one.tool): [0.0] * _DAY for one in shown}
+    for row in tools.shares(conn, places, first):
+        at = (row.hour - first) // _HOUR
+        if at < _DAY:
+            places[row[:3]][at] = row.errors / row.calls
+    for one in shown:
+        one.course = tuple(places[one.service, one.environment, one.tool])

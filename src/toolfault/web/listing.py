@@ -176,6 +176,8 @@ class AffectedItem(Frozen):
     agent: str | None
     calls: int
     unsure: int = Field(description="Calls that took effect, or may have.")
+    possibly_double: bool = Field(description="The action may have been carried out twice.")
+    afterwards: str | None = Field(description="What the conversation did next; null: not known.")
     last_seen: datetime
 
 
@@ -210,10 +212,14 @@ class GroupDetail(GroupItem):
 
     outcome: str | None
     environments: tuple[str, ...]
-    conversations: int = Field(description="Over the newest 10,000 calls that are kept.")
+    conversations: int = Field(description="Over the newest 2,000 calls that are kept, as below.")
+    met_again: int = Field(description="Conversations that met it more than once.")
     unsure: int
     nothing: int
     first_version: str | None
+    actions: dict[str, int] = Field(description="What the models were told to do, and how often.")
+    followed: int = Field(description="Conversations whose next calls were looked at.")
+    called_again: int = Field(description="Of those, how many called the same tool again.")
     trend: tuple[HourItem, ...]
     releases: tuple[ReleaseItem, ...] = Field(description="Within the time of the trend.")
     shared: tuple[SharedItem, ...] = Field(

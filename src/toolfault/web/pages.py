@@ -15,7 +15,7 @@ from toolfault.reference import all_in
 from toolfault.store.queries import errors, lists, tools
 from toolfault.store.queries.base import together
 from toolfault.store.tokens import Role
-from toolfault.web import api_lists, incidents, levels, listing, render
+from toolfault.web import api_lists, grouping, incidents, levels, listing, render
 from toolfault.web.context import Context, Ctx
 
 if TYPE_CHECKING:
@@ -24,6 +24,9 @@ if TYPE_CHECKING:
     from toolfault.web.problems import ProblemError
 
 router = APIRouter(include_in_schema=False)
+
+#: Tools on the home page.
+_SHOWN = 8
 
 
 def _digest(folder: Path) -> str:
@@ -186,22 +189,24 @@ def home(request: Request, ctx: Ctx) -> Response:
     """Search first; then what is on fire, and which tool is unlike itself."""
     principal = ctx.doors.admit(request, Role.SUPPORT)
     now, scope = ctx.now(), principal.viewer.scope
+    groups = api_lists.groups_page(ctx, scope, listing.GroupFilters(status=["open"]), None, 6)
     with ctx.engine.connect() as conn:
         found = levels.levels(conn, now, scope=scope)
         alerts = incidents.in_scope(lists.incidents(conn, now, now).rows(), scope)
         declared = tools.tools(conn, scope=scope, most=1)
-    groups = api_lists.groups_page(ctx, scope, listing.GroupFilters(status=["open"]), None, 6)
+        trends = grouping.trends(conn, groups.items, now)
+        levels.follow(conn, found[:_SHOWN], now)
     return answer_page(
         ctx,
         principal,
         "home.html",
         "/",
-        levels=found[:8],
-        others=max(len(found) - 8, 0),
-        calls=sum(level.calls for level in found),
-        errors=sum(level.errors for level in found),
+        levels=found[:_SHOWN],
+        others=max(len(found) - _SHOWN, 0),
+        total=levels.total(found),
         since=levels.lately(now),
         incidents=incidents.gravest_first(one for one in alerts if one.ended_at is None),
         groups=groups,
+        trends=trends,
         is_empty=not (found or declared or groups.items),
     )

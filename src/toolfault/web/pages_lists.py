@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Annotated, Any
 from urllib.parse import parse_qsl, urlencode
 
-from fastapi import APIRouter, Depends, Path, Query
+from fastapi import APIRouter, Depends, Query
 from pydantic import ValidationError
 from starlette.requests import Request
-from starlette.responses import RedirectResponse, Response
+from starlette.responses import Response
 
 from toolfault import conventions as names
-from toolfault.store.queries import causes as release_queries
 from toolfault.store.queries import tools, totals
 from toolfault.store.tokens import Role
 from toolfault.taxonomy import CODE_OF_QUIET, Code, Outcome
-from toolfault.web import api_lists, causes, changing, letters, levels, listing, record
+from toolfault.web import api_lists, charts, grouping, letters, levels, listing, record
 from toolfault.web.context import Ctx
 from toolfault.web.guard import is_from_our_page
 from toolfault.web.pages import answer_page
@@ -32,8 +32,11 @@ router = APIRouter(include_in_schema=False)
 _DAY = timedelta(days=1)
 _PERIODS = {"1h": timedelta(hours=1), "24h": _DAY, "7d": timedelta(days=7)}
 _AROUND = timedelta(minutes=15)
-_DAYS_OF_REASONS = timedelta(days=7)
-_HOURS = 48
+_ROOM, _FEW = 72, 2
+#: A page stays below 100 kB together with its stylesheet and script.
+_ROWS, _GROUP_ROWS, _TOOL_ROWS = 40, 30, 50
+#: Pages that the way back from a page remembers; an address may not grow without end.
+_MOST_PASSED = 20
 #: Metrics label calls that have no code, and links from dashboards carry their labels.
 _OUTCOME_OF_LABEL = {label: outcome.value for outcome, label in CODE_OF_QUIET.items()}
 
@@ -54,12 +57,12 @@ def errors_page(request: Request, ctx: Ctx) -> Response:
     principal = ctx.doors.admit(request, Role.SUPPORT)
     asked = {key: value for key, value in request.query_params.multi_items() if value}
     filters = _filters(request, ctx.now())
-    page = api_lists.errors_page(ctx, principal.services, filters, asked.get("cursor"), 50)
-    since = _whole_hour(ctx.now() - _PERIODS.get(asked.get("period", ""), _DAY))
+    page = api_lists.errors_page(ctx, principal.services, filters, asked.get("cursor"), _ROWS)
+    span = charts.span(asked.get("period", ""), "24h")
+    starts = span.starts(ctx.now())
     with ctx.engine.connect() as conn:
         catalog = tools.tools(conn, scope=principal.services)
-        counts = _counts(conn, filters, since, principal.services)
-    kept = [(k, v) for k, v in request.query_params.multi_items() if v and k != "cursor"]
+        steps = _steps(conn, filters, span, starts, principal.services)
     return answer_page(
         ctx,
         principal,
@@ -70,28 +73,58 @@ def errors_page(request: Request, ctx: Ctx) -> Response:
         period=asked.get("period", ""),
         periods=_PERIODS,
         codes=list(Code),
-        counts=counts,
-        counted_since=since,
+        counts=_summed(steps),
+        chart=_chart(steps, filters) if steps and len(steps) > _FEW else None,
+        span=span,
+        starts=starts,
         outcomes=[outcome for outcome in Outcome if outcome is not Outcome.OK],
         tools=sorted({tool.tool for tool in catalog}),
         services=sorted({tool.service for tool in catalog}),
-        more=_address("/errors", [*kept, ("cursor", page.next)]) if page.next else None,
-        is_later=bool(asked.get("cursor")),
-        first=_address("/errors", kept),
+        **_turns(request, page.next),
     )
 
 
-def _whole_hour(at: datetime) -> datetime:
-    return at.replace(minute=0, second=0, microsecond=0)
-
-
-def _counts(
-    conn: Connection, filters: listing.ErrorFilters, since: datetime, scope: Scope
-) -> dict[str, int] | None:
-    """How calls ended lately, or None where the filters are finer than what is counted."""
+def _steps(
+    conn: Connection,
+    filters: listing.ErrorFilters,
+    span: charts.Span,
+    starts: list[datetime],
+    scope: Scope,
+) -> list[dict[str, int]] | None:
+    """How calls ended in each step, or None where the filters are finer than what is counted."""
     if filters.reason or filters.conversation or filters.trace or filters.group or filters.until:
         return None
-    return tools.outcomes(conn, since, narrowed=filters.model_dump(), scope=scope)
+    counted = tools.hours(conn, starts[0], narrowed=filters.model_dump(), scope=scope)
+    return span.sorted(counted, starts)
+
+
+def _summed(steps: list[dict[str, int]] | None) -> Counter[str] | None:
+    return sum(map(Counter, steps), Counter[str]()) if steps is not None else None
+
+
+def _chart(steps: list[dict[str, int]], filters: listing.ErrorFilters) -> charts.Columns:
+    """What was not ok over time; of the outcomes that are chosen, if any are."""
+    shown = set(filters.outcome) or {*charts.NOT_OK}
+    return charts.columns([{k: n for k, n in step.items() if k in shown} for step in steps], _ROOM)
+
+
+def _turns(request: Request, more: str | None) -> dict[str, Any]:
+    """Where the pages before and after this one are.
+
+    A cursor only leads on. So the address holds those of all pages passed, newest last, and the
+    page before is one without the last of them.
+    """
+    kept, passed = list[tuple[str, str]](), list[tuple[str, str]]()
+    for key, value in request.query_params.multi_items():
+        if value:
+            (passed if key == "cursor" else kept).append((key, value))
+    path, passed = request.url.path, passed[-_MOST_PASSED:]
+    return {
+        "more": _address(path, [*kept, *passed, ("cursor", more)]) if more else None,
+        "newer": _address(path, [*kept, *passed[:-1]]) if len(passed) > 1 else None,
+        "is_later": bool(passed),
+        "first": _address(path, kept),
+    }
 
 
 def _address(path: str, query: list[tuple[str, Any]]) -> str:
@@ -141,109 +174,42 @@ def groups_page(
 ) -> Response:
     """Groups of calls that failed in the same way."""
     principal = ctx.doors.admit(request, Role.SUPPORT)
-    page = api_lists.groups_page(ctx, principal.services, filters, cursor, 50)
-    kept = [(k, v) for k, v in request.query_params.multi_items() if v and k != "cursor"]
-    more = _address("/groups", [*kept, ("cursor", page.next)]) if page.next else None
-    values: dict[str, Any] = {"page": page, "filters": filters, "more": more}
-    values["first"] = _address("/groups", kept)
-    return answer_page(ctx, principal, "groups.html", "/groups", is_later=bool(cursor), **values)
-
-
-@router.get("/groups/{fingerprint}")
-def group_page(
-    request: Request, ctx: Ctx, fingerprint: Annotated[listing.Fingerprint, Path()]
-) -> Response:
-    """One group: when it began, what it did and to whom."""
-    principal = ctx.doors.admit(request, Role.SUPPORT)
-    now = ctx.now()
-    group = api_lists.group_detail(ctx, principal.services, fingerprint, timedelta(hours=_HOURS))
-    counts = {one.hour: one.calls for one in group.trend}
-    first = now.replace(minute=0, second=0, microsecond=0) - timedelta(hours=_HOURS - 1)
-    starts = [first + timedelta(hours=i) for i in range(_HOURS)]
+    page = api_lists.groups_page(ctx, principal.services, filters, cursor, _GROUP_ROWS)
     with ctx.engine.connect() as conn:
-        declared = tools.named(conn, group.tool, principal.services)
-    own = [tool for tool in declared if tool.service == group.service]
+        trends = grouping.trends(conn, page.items, ctx.now())
     return answer_page(
         ctx,
         principal,
-        "group.html",
+        "groups.html",
         "/groups",
-        group=group,
-        counts=[counts.get(start, 0) for start in starts],
-        starts=starts,
-        marks=causes.marks(group.releases, group.incident, first, _HOURS),
-        tool=listing.ToolItem.of(own[0]) if own else None,
-        may_change=principal.may(Role.ENGINEER),
-        statuses=[("open", "Open"), ("resolved", "Resolved"), ("muted", "Muted")],
+        page=page,
+        filters=filters,
+        trends=trends,
+        **_turns(request, page.next),
     )
 
 
-@router.post("/groups/{fingerprint}/status")
-def change_group(
-    request: Request, ctx: Ctx, fingerprint: Annotated[listing.Fingerprint, Path()], form: Form
-) -> Response:
-    """Opens, resolves or mutes a group from its page."""
-    principal = ctx.doors.admit(request, Role.ENGINEER)
-    try:
-        change = changing.StatusChange(status=form.get("status", ""))  # type: ignore[arg-type]
-    except ValidationError:
-        raise ProblemError(422, "A status is open, resolved or muted.") from None
-    api_lists.change_status(ctx, principal.services, fingerprint, change.status)
-    return RedirectResponse(f"/groups/{fingerprint}", 303)
-
-
 @router.get("/tools")
-def tools_page(request: Request, ctx: Ctx) -> Response:
-    """All tools, the one most unlike itself first."""
+def tools_page(request: Request, ctx: Ctx, named: listing.Text = "") -> Response:
+    """All tools whose name holds a text, the one most unlike itself first."""
     principal = ctx.doors.admit(request, Role.SUPPORT)
     now = ctx.now()
     with ctx.engine.connect() as conn:
         found = levels.levels(conn, now, scope=principal.services)
         catalog = tools.tools(conn, scope=principal.services, most=2000)
-    owners = {row[:3]: record.declaration(row.declared or {})["owner"] for row in catalog}
-    quiet = [
-        row for row in catalog if row[:3] not in {(f.service, f.environment, f.tool) for f in found}
-    ]
-    values: dict[str, Any] = {
-        "levels": found,
-        "quiet": quiet,
-        "owners": owners,
-        "since": levels.lately(now),
-    }
-    return answer_page(ctx, principal, "tools.html", "/tools", **values)
-
-
-@router.get("/tools/{tool:path}")
-def tool_page(request: Request, ctx: Ctx, tool: Annotated[listing.Text, Path()]) -> Response:
-    """One tool: is it worse than usual, which reasons, which fields do models get wrong."""
-    principal = ctx.doors.admit(request, Role.SUPPORT)
-    now, scope = ctx.now(), principal.services
-    with ctx.engine.connect() as conn:
-        declared = [listing.ToolItem.of(row) for row in tools.named(conn, tool, scope)]
-        found = levels.levels(conn, now, tool=tool, scope=scope)
-        starts, counts, outcomes = levels.hourly(conn, tool, now, _HOURS, scope)
-        released = release_queries.releases(conn, tool, starts[0], scope=scope)
-        reasons = tools.reasons(conn, tool, now - _DAYS_OF_REASONS, scope)
-        fields = tools.wrong_fields(conn, tool, names.FIELD, now - _DAYS_OF_REASONS, scope=scope)
-    if not (declared or found or reasons):
-        raise ProblemError(404, "There is no such tool.")
-    open_groups = listing.GroupFilters(tool=[tool], status=["open"])
+    called = {(one.service, one.environment, one.tool) for one in found}
+    found = [one for one in found if named in one.tool]
+    quiet = [row for row in catalog if row[:3] not in called and named in row.tool]
     return answer_page(
         ctx,
         principal,
-        "tool.html",
+        "tools.html",
         "/tools",
-        tool=tool,
-        declared=declared,
-        levels=found,
-        starts=starts,
-        counts=counts,
-        outcomes=outcomes,
-        marks=causes.marks(released, None, starts[0], _HOURS),
-        reasons=reasons,
-        fields=fields,
-        known_reasons={reason for one in declared for reason in one.reasons},
-        groups=api_lists.groups_page(ctx, scope, open_groups, None, 10).items,
+        levels=found[:_TOOL_ROWS],
+        quiet=quiet[:_TOOL_ROWS],
+        others=len(found[_TOOL_ROWS:]) + len(quiet[_TOOL_ROWS:]),
+        named=named,
+        owners={row[:3]: record.declaration(row.declared or {})["owner"] for row in catalog},
         since=levels.lately(now),
     )
 

@@ -10,8 +10,10 @@ from typing import TYPE_CHECKING, Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
+from toolfault.web import charts
+
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
 #: Control, format (direction among them), private and lone surrogate characters; line ends stay.
 _UNSEEN = frozenset({"Cc", "Cf", "Co", "Cs", "Zl", "Zp"})
@@ -76,6 +78,11 @@ def span(seconds: float) -> str:
     return f"{seconds:.1f} s" if seconds < 100 else f"{seconds / 60:.1f} min"
 
 
+def as_line(counts: Sequence[int]) -> charts.Line:
+    """Counts as a small line that fills its height."""
+    return charts.line(counts, 0, most=max(counts, default=0))
+
+
 def _environment() -> Environment:
     templates = Environment(
         loader=PackageLoader("toolfault.web"),
@@ -86,7 +93,7 @@ def _environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    for function in (clock, moment, day_clock, milliseconds, as_json, ago, span):
+    for function in (clock, moment, day_clock, milliseconds, as_json, as_line, ago, span):
         templates.filters[function.__name__] = function
     return templates
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from toolfault.conventions import REQUEST_MODEL, TOOL_DECLARED
 from toolfault.store.queries.base import Scope, fetch, in_scope, scope_value, statement
+from toolfault.taxonomy import Code
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -25,13 +26,12 @@ class Release(NamedTuple):
     at: datetime
 
 
-class Shared(NamedTuple):
-    """How many calls of a group have a value, beside the other errors of its tool."""
+class Value(NamedTuple):
+    """How many of a tool's other errors have a value."""
 
     name: str
     value: str
-    here: int
-    elsewhere: int
+    calls: int
 
 
 _RELEASES = statement(
@@ -41,20 +41,16 @@ _RELEASES = statement(
     in_scope(),
     "GROUP BY service, version HAVING min(occurred_at) >= %(since)s ORDER BY at DESC LIMIT %(most)s",
 )
-_NEWEST = "received_at >= %(since)s ORDER BY received_at DESC LIMIT 10000"
-_SHARED = statement(
-    "SELECT name, value, count(*) FILTER (WHERE is_here), count(*) FILTER (WHERE NOT is_here) FROM (",
-    "(SELECT true AS is_here, version, agent, environment, attributes FROM tool_call",
-    "WHERE fingerprint = %(fingerprint)s AND",
-    _NEWEST,
-    ") UNION ALL",
-    "(SELECT false, version, agent, environment, attributes FROM tool_call",
-    "WHERE fingerprint IS DISTINCT FROM %(fingerprint)s AND service = %(service)s",
-    "AND tool = %(tool)s AND code IS NOT NULL AND",
-    _NEWEST,
-    ")) AS seen CROSS JOIN LATERAL (VALUES ('version', version), ('agent', agent),",
-    "('environment', environment), ('model', attributes ->> %(model)s)) AS one (name, value)",
-    "WHERE value IS NOT NULL GROUP BY name, value ORDER BY 3 DESC, name, value",
+# Of each code the newest: a tool of months has millions of errors.
+_OTHERS = statement(
+    "SELECT name, value, count(*) FROM unnest(%(codes)s::text[]) AS asked (kind) CROSS JOIN LATERAL (",
+    "SELECT version, agent, environment, attributes ->> %(model)s AS model FROM tool_call",
+    "WHERE tool = %(tool)s AND code = asked.kind AND service = %(service)s",
+    "AND fingerprint IS DISTINCT FROM %(fingerprint)s",
+    "AND received_at >= %(since)s AND started_at >= %(day_before)s",
+    "ORDER BY received_at DESC LIMIT 300) AS seen CROSS JOIN LATERAL (VALUES ('version', version),",
+    "('agent', agent), ('environment', environment), ('model', model)) AS one (name, value)",
+    "WHERE value IS NOT NULL GROUP BY name, value",
 )
 
 
@@ -66,9 +62,10 @@ def releases(
     return fetch(conn, Release, _RELEASES, **values, scope=scope_value(scope), most=most)
 
 
-def shared(
+def others(
     conn: Connection, fingerprint: bytes, service: str, tool: str, since: datetime
-) -> list[Shared]:
-    """Each value that calls of a group have, over its newest 10,000 and as many of the tool's others."""
-    values = {"fingerprint": fingerprint, "service": service, "tool": tool, "since": since}
-    return fetch(conn, Shared, _SHARED, **values, model=REQUEST_MODEL)
+) -> list[Value]:
+    """The values of a tool's errors outside a group: of each code the newest 300."""
+    values = {"fingerprint": fingerprint, "service": service, "tool": tool, "model": REQUEST_MODEL}
+    bounds = {"since": since, "day_before": since - timedelta(days=1), "codes": [*Code]}
+    return fetch(conn, Value, _OTHERS, **values, **bounds)

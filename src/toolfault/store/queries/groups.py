@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import TYPE_CHECKING, NamedTuple
 
+from toolfault.conventions import EXCEPTION, REQUEST_MODEL
 from toolfault.store.queries.base import (
     Later,
     Scope,
@@ -17,7 +18,7 @@ from toolfault.store.queries.base import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Collection, Sequence
     from datetime import datetime
 
     from sqlalchemy import Connection
@@ -69,39 +70,50 @@ class Hour(NamedTuple):
     calls: int
 
 
-class Sample(NamedTuple):
-    """A call of a group, with why it was picked."""
+class GroupCall(NamedTuple):
+    """A call of a group, with what tells it from the others."""
 
-    why: str
+    received_at: datetime
     started_at: datetime
-    reference_id: str
-    attempts: int
-    effect: str
-    version: str | None
-    conversation_id: str | None
     trace_id: bytes
+    reference_id: str | None
+    conversation_id: str | None
+    environment: str
+    outcome: str
+    action: str
+    effect: str
+    attempts: int
+    possibly_twice: bool
+    agent: str | None
+    version: str | None
+    model: str | None
 
 
-class Affected(NamedTuple):
-    """A conversation that met a group."""
+class Next(NamedTuple):
+    """A call that came after a moment of a conversation."""
 
     conversation_id: str
-    agent: str | None
+    environment: str
+    tool: str
+    outcome: str
+    effect: str
+
+
+class Detail(NamedTuple):
+    """What the exception of a call said, scrubbed."""
+
+    reference_id: str
+    type: str | None
+    message: str | None
+    stacktrace: str | None
+
+
+class Trend(NamedTuple):
+    """How often calls of a group happened in one hour."""
+
+    fingerprint: bytes
+    hour: datetime
     calls: int
-    unsure: int
-    last_seen: datetime
-
-
-class Impact(NamedTuple):
-    """What a group did to the people who met it, over the details still kept."""
-
-    calls: int
-    conversations: int
-    unsure: int
-    nothing: int
-    outcome: str | None
-    environments: list[str]
-    first_version: str | None
 
 
 # When a group was last seen stands in its newest hour; the hours before are not read for it.
@@ -141,36 +153,35 @@ _HOURS = statement(
     "SELECT hour, sum(calls)::bigint FROM error_group_tally",
     "WHERE fingerprint = %(fingerprint)s AND hour >= %(since)s GROUP BY hour ORDER BY hour",
 )
-_SAMPLE = (
-    "SELECT %(why)s AS why, started_at, reference_id, attempts, effect, version, conversation_id, trace_id",
-    "FROM tool_call WHERE fingerprint = %(fingerprint)s AND reference_id IS NOT NULL",
+_CALLS = (
+    "SELECT received_at, started_at, trace_id, reference_id, conversation_id, environment, outcome,",
+    "action, effect, attempts, possibly_twice, agent, version, attributes ->> %(model)s",
+    "FROM tool_call WHERE fingerprint = %(fingerprint)s",
 )
-_SAMPLES = {
-    "newest": statement(*_SAMPLE, "ORDER BY received_at DESC LIMIT 1"),
-    "first that is kept": statement(*_SAMPLE, "ORDER BY received_at LIMIT 1"),
-    "may have taken effect": statement(
-        *_SAMPLE, "AND effect <> 'none' ORDER BY received_at DESC LIMIT 1"
-    ),
-    "changed nothing": statement(*_SAMPLE, "AND effect = 'none' ORDER BY received_at DESC LIMIT 1"),
-    "after more than one attempt": statement(
-        *_SAMPLE, "AND attempts > 1 ORDER BY received_at DESC LIMIT 1"
-    ),
-}
-_AFFECTED = statement(
-    "SELECT conversation_id, max(agent), count(*),",
-    "count(*) FILTER (WHERE effect <> 'none'), max(started_at) FROM (",
-    "SELECT conversation_id, agent, effect, started_at FROM tool_call",
-    "WHERE fingerprint = %(fingerprint)s AND conversation_id IS NOT NULL",
-    "ORDER BY received_at DESC LIMIT 10000) AS newest",
-    "GROUP BY conversation_id ORDER BY 4 DESC, 5 DESC LIMIT %(most)s",
+_NEWEST = statement(*_CALLS, "ORDER BY received_at DESC LIMIT %(most)s")
+_FIRST = statement(*_CALLS, "ORDER BY received_at LIMIT 1")
+_AFTER = statement(
+    "SELECT asked.conversation_id, asked.environment, step.tool, step.outcome, step.effect",
+    "FROM unnest(%(conversations)s::text[], %(environments)s::text[], %(times)s::timestamptz[])",
+    "AS asked (conversation_id, environment, at) CROSS JOIN LATERAL (",
+    "SELECT tool, outcome, effect, started_at FROM tool_call_all",
+    "WHERE conversation_id = asked.conversation_id AND environment = asked.environment",
+    "AND started_at > asked.at AND started_at > %(since)s AND started_at <= %(now)s AND",
+    in_scope(),
+    "ORDER BY started_at LIMIT 5) AS step ORDER BY step.started_at",
 )
-_IMPACT = statement(
-    "SELECT count(*), count(DISTINCT conversation_id), count(*) FILTER (WHERE effect <> 'none'),",
-    "count(*) FILTER (WHERE effect = 'none'), min(outcome),",
-    "coalesce(array_agg(DISTINCT environment), '{}'), (array_agg(version ORDER BY started_at))[1] FROM (",
-    "SELECT conversation_id, effect, outcome, environment, version, started_at FROM tool_call",
-    "WHERE fingerprint = %(fingerprint)s ORDER BY received_at DESC LIMIT 10000) AS newest",
+_DETAIL = statement(
+    "SELECT reference_id, exception_type, body, stacktrace FROM log_record",
+    "WHERE event_name = %(event)s AND trace_id = ANY(%(traces)s::bytea[])",
+    "AND reference_id = ANY(%(references)s::text[])",
+    "AND occurred_at BETWEEN %(since)s AND %(until)s ORDER BY occurred_at DESC LIMIT 1",
 )
+_TRENDS = statement(
+    "SELECT fingerprint, hour, sum(calls)::bigint FROM error_group_tally",
+    "WHERE fingerprint = ANY(%(fingerprints)s::bytea[]) AND hour >= %(since)s GROUP BY 1, 2",
+)
+#: How far before a call's start, by its own clock, its exception detail may lie, and how far after it.
+_SLACK, _LONGEST = timedelta(minutes=5), timedelta(hours=1)
 
 
 def group(conn: Connection, fingerprint: bytes, now: datetime, scope: Scope = None) -> Later[Group]:
@@ -241,20 +252,46 @@ def hours(conn: Connection, fingerprint: bytes, since: datetime) -> Later[Hour]:
     return ask(conn, Hour, _HOURS, fingerprint=fingerprint, since=since)
 
 
-def samples(conn: Connection, fingerprint: bytes) -> list[Sample]:
-    """Calls chosen for difference, each once, under the first reason that picked it."""
-    picked: dict[str, Sample] = {}
-    for why, stmt in _SAMPLES.items():
-        for sample in fetch(conn, Sample, stmt, fingerprint=fingerprint, why=why):
-            picked.setdefault(sample.reference_id, sample)
-    return [*picked.values()]
+def newest(conn: Connection, fingerprint: bytes, most: int) -> list[GroupCall]:
+    """The newest calls of a group that are kept."""
+    values = {"fingerprint": fingerprint, "most": most, "model": REQUEST_MODEL}
+    return fetch(conn, GroupCall, _NEWEST, **values)
 
 
-def affected(conn: Connection, fingerprint: bytes, most: int = 20) -> list[Affected]:
-    """Conversations that met a group; those with a possible effect first."""
-    return fetch(conn, Affected, _AFFECTED, fingerprint=fingerprint, most=most)
+def first(conn: Connection, fingerprint: bytes) -> GroupCall | None:
+    """The oldest call of a group that is kept."""
+    return ask(conn, GroupCall, _FIRST, fingerprint=fingerprint, model=REQUEST_MODEL).first()
 
 
-def impact(conn: Connection, fingerprint: bytes) -> Impact:
-    """What a group did, counted over its newest 10,000 calls."""
-    return fetch(conn, Impact, _IMPACT, fingerprint=fingerprint)[0]
+def after(
+    conn: Connection,
+    moments: Collection[tuple[str, str, datetime]],
+    since: datetime,
+    now: datetime,
+    scope: Scope = None,
+) -> list[Next]:
+    """Up to five calls after each of these moments of conversations in environments, in order."""
+    conversations, environments, times = zip(*moments, strict=True) if moments else ((), (), ())
+    values = {"conversations": [*conversations], "environments": [*environments]}
+    bounds = {"times": [*times], "since": since, "now": now, "scope": scope_value(scope)}
+    return fetch(conn, Next, _AFTER, **values, **bounds)
+
+
+def detail(conn: Connection, calls: Collection[tuple[str, bytes, datetime]]) -> Detail | None:
+    """The newest exception detail of some calls, each by its reference, trace and time."""
+    references, traces, times = zip(*calls, strict=True)
+    return ask(
+        conn,
+        Detail,
+        _DETAIL,
+        event=EXCEPTION,
+        references=[*references],
+        traces=[*traces],
+        since=min(times) - _SLACK,
+        until=max(times) + _LONGEST,
+    ).first()
+
+
+def trends(conn: Connection, fingerprints: Collection[bytes], since: datetime) -> list[Trend]:
+    """Calls of several groups per hour; hours without any are left out."""
+    return fetch(conn, Trend, _TRENDS, fingerprints=[*fingerprints], since=since)

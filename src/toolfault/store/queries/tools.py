@@ -1,15 +1,18 @@
-"""Tools: the catalog, how often they end how, the reasons they give."""
+"""Tools: the catalog, how often their calls end how, how long they take."""
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import TYPE_CHECKING, NamedTuple
 
+from toolfault.conventions import BUDGET_EXHAUSTED
 from toolfault.store.queries.base import (
     Scope,
     chosen,
     columns,
     fetch,
     in_scope,
+    scalar,
     scope_value,
     statement,
 )
@@ -34,39 +37,39 @@ class Ended(NamedTuple):
     first_hour: datetime
 
 
-class ToolHour(NamedTuple):
-    """How a tool's calls ended in one hour."""
+class Hour(NamedTuple):
+    """How many calls ended one way in one hour."""
 
     hour: datetime
+    outcome: str
+    calls: int
+
+
+class Code(NamedTuple):
+    """How many calls ended with one code."""
+
+    code: str
+    calls: int
+
+
+class Share(NamedTuple):
+    """Calls of one tool in one hour, and how many of them were errors."""
+
+    service: str
+    environment: str
     tool: str
+    hour: datetime
+    calls: int
+    errors: int
+
+
+class Spread(NamedTuple):
+    """How long calls that ended one way took and how many attempts they made, since counting began."""
+
     outcome: str
-    calls: int
-
-
-class Outcomes(NamedTuple):
-    """How many calls ended one way."""
-
-    outcome: str
-    calls: int
-
-
-class Reason(NamedTuple):
-    """How often a tool gave a reason."""
-
-    reason: str | None
-    outcome: str
-    code: str | None
-    calls: int
-    last_seen: datetime
-
-
-class WrongField(NamedTuple):
-    """An argument that models get wrong."""
-
-    field: str
-    calls: int
-    conversations: int
-    last_seen: datetime
+    attempts: int
+    duration_buckets: list[int]
+    attempts_buckets: list[int]
 
 
 _TOOLS = statement(
@@ -92,30 +95,30 @@ _ENDED = statement(
     in_scope(),
     "GROUP BY 1, 2, 3, 4",
 )
-_HOURS = statement(
-    "SELECT hour, tool, outcome, sum(calls)::bigint FROM call_tally",
-    "WHERE hour >= %(since)s AND tool = %(tool)s AND",
-    in_scope(),
-    "GROUP BY 1, 2, 3 ORDER BY 1",
-)
 _TALLIED = ("tool", "code", "service", "environment")
-_OUTCOMES = ("SELECT outcome, sum(calls)::bigint FROM call_tally WHERE hour >= %(since)s AND",)
-_NEWEST = (
-    "FROM tool_call WHERE tool = %(tool)s AND code IS NOT NULL AND received_at >= %(since)s AND",
+_HOURS = ("SELECT hour, outcome, sum(calls)::bigint FROM call_tally WHERE hour >= %(since)s AND",)
+_CODES = statement(
+    "SELECT code, sum(calls)::bigint FROM call_tally WHERE hour >= %(since)s AND tool = %(tool)s AND",
     in_scope(),
-    "ORDER BY received_at DESC LIMIT 10000) AS newest",
+    "GROUP BY code",
 )
-_REASONS = statement(
-    "SELECT reason, outcome, code, count(*), max(received_at)",
-    "FROM (SELECT reason, outcome, code, received_at",
-    *_NEWEST,
-    "GROUP BY 1, 2, 3 ORDER BY 4 DESC LIMIT %(most)s",
+_SHARES = statement(
+    "SELECT t.service, t.environment, t.tool, hour, sum(calls)::bigint,",
+    "coalesce(sum(calls) FILTER (WHERE outcome IN ('failed', 'timed_out')), 0)::bigint",
+    "FROM unnest(%(services)s::text[], %(environments)s::text[], %(tools)s::text[])",
+    "AS asked (service, environment, tool) JOIN call_tally AS t ON t.service = asked.service",
+    "AND t.environment = asked.environment AND t.tool = asked.tool AND t.hour >= %(since)s",
+    "GROUP BY 1, 2, 3, 4",
 )
-_FIELDS = statement(
-    "SELECT field, count(*), count(DISTINCT conversation_id), max(received_at)",
-    "FROM (SELECT attributes ->> %(key)s AS field, conversation_id, received_at",
-    *_NEWEST,
-    "WHERE field IS NOT NULL GROUP BY 1 ORDER BY 2 DESC LIMIT %(most)s",
+_SPREAD = statement(
+    "SELECT outcome, attempts, duration_buckets, attempts_buckets FROM call_total WHERE tool = %(tool)s AND",
+    in_scope(),
+)
+_STOPPED = statement(
+    "SELECT count(*) FROM (SELECT FROM run_event WHERE event_name = %(event)s AND label = %(tool)s",
+    "AND received_at >= %(since)s AND occurred_at >= %(day_before)s AND",
+    in_scope(),
+    "LIMIT 10000) AS stopped",
 )
 
 
@@ -150,40 +153,44 @@ def ended(
     return fetch(conn, Ended, _ENDED, scope=scope_value(scope), **values)
 
 
-def hours(conn: Connection, tool: str, since: datetime, scope: Scope = None) -> list[ToolHour]:
-    """How a tool's calls ended, per hour; hours without any are left out."""
-    return fetch(conn, ToolHour, _HOURS, since=since, tool=tool, scope=scope_value(scope))
-
-
-def outcomes(
+def hours(
     conn: Connection,
     since: datetime,
     *,
     narrowed: Mapping[str, Collection[str]],
     scope: Scope = None,
-) -> dict[str, int]:
-    """How many calls ended how since the hour of `since`, by whole hours.
+) -> list[Hour]:
+    """How many calls ended how in each hour since the one of `since`; empty hours are left out.
 
     `narrowed` may hold tool, code, service and environment.
     """
     conditions = [chosen(name, name, narrowed.get(name, ())) for name in _TALLIED]
-    stmt = statement(*_OUTCOMES, " AND ".join([*conditions, in_scope()]), "GROUP BY outcome")
+    stmt = statement(*_HOURS, " AND ".join([*conditions, in_scope()]), "GROUP BY 1, 2")
     values = {name: list(narrowed.get(name, ())) for name in _TALLIED}
-    found = fetch(conn, Outcomes, stmt, **values, since=since, scope=scope_value(scope))
-    return {row.outcome: row.calls for row in found}
+    return fetch(conn, Hour, stmt, **values, since=since, scope=scope_value(scope))
 
 
-def reasons(
-    conn: Connection, tool: str, since: datetime, scope: Scope = None, most: int = 50
-) -> list[Reason]:
-    """The reasons a tool gave, most frequent first, over its newest 10,000 errors."""
-    values = {"tool": tool, "since": since, "most": most}
-    return fetch(conn, Reason, _REASONS, scope=scope_value(scope), **values)
+def codes(conn: Connection, tool: str, since: datetime, scope: Scope = None) -> list[Code]:
+    """How many of a tool's calls ended with which code, by whole hours."""
+    return fetch(conn, Code, _CODES, tool=tool, since=since, scope=scope_value(scope))
 
 
-def wrong_fields(
-    conn: Connection, tool: str, key: str, since: datetime, *, scope: Scope = None, most: int = 20
-) -> list[WrongField]:
-    """Arguments that models get wrong, by the attribute `key`, over the same errors."""
-    values = {"tool": tool, "key": key, "since": since, "most": most}
-    return fetch(conn, WrongField, _FIELDS, scope=scope_value(scope), **values)
+def shares(
+    conn: Connection, places: Collection[tuple[str, str, str]], since: datetime
+) -> list[Share]:
+    """How many calls of these tools were errors in each hour, by service, environment and tool."""
+    services, environments, names = zip(*places, strict=True) if places else ((), (), ())
+    values = {"services": [*services], "environments": [*environments], "tools": [*names]}
+    return fetch(conn, Share, _SHARES, **values, since=since)
+
+
+def spread(conn: Connection, tool: str, scope: Scope = None) -> list[Spread]:
+    """How long a tool's calls took and how many attempts they made; several rows an outcome."""
+    return fetch(conn, Spread, _SPREAD, tool=tool, scope=scope_value(scope))
+
+
+def stopped(conn: Connection, tool: str, since: datetime, scope: Scope = None) -> int:
+    """How often a conversation's failure budget for a tool was spent."""
+    values = {"event": BUDGET_EXHAUSTED, "tool": tool, "since": since}
+    day_before = since - timedelta(days=1)  # by its own clock; keeps the planner to few partitions
+    return int(scalar(conn, _STOPPED, **values, day_before=day_before, scope=scope_value(scope)))
