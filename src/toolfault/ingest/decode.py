@@ -75,7 +75,9 @@ def _nested(
     """Of each child with that number: its own first field and an iterator of its children."""
     for found, start, end in fields:
         if found == number:
-            _spend(budget, 0)
+            budget[0] -= 1
+            if budget[0] < 0:
+                raise MalformedError(f"the request holds more than {MAX_GROUPS:,} groups")
             # Fields come in any order, so the first one is looked for before the children are read.
             head = [data[a:b] for n, a, b in wire.fields(data, start, end) if n == _RESOURCE]
             yield b"".join(head), wire.fields(data, start, end)
@@ -89,19 +91,14 @@ def _records(
 ) -> Iterator[Any]:
     for number, start, end in fields:
         if number == _CHILDREN:
-            _spend(budget, 1)
+            budget[1] -= 1
+            if budget[1] < 0:
+                raise MalformedError(f"the request holds more than {MAX_RECORDS:,} records")
             try:
                 record = parse(data[start:end])
             except DecodeError as error:
                 raise MalformedError(f"a record is malformed: {error}") from None
             yield record
-
-
-def _spend(budget: list[int], which: int) -> None:
-    budget[which] -= 1
-    if budget[which] < 0:
-        most = (MAX_GROUPS, MAX_RECORDS)[which]
-        raise MalformedError(f"the request holds more than {most:,} {('groups', 'records')[which]}")
 
 
 class Gunzip:

@@ -46,9 +46,9 @@ _CALL_ID, _ATTEMPT_LIST = member_name(c.TOOL_CALL_ID), member_name(c.ATTEMPT_LIS
 
 def at(ns: int) -> datetime:
     """Unix nanoseconds as a row's time; the only place where they are cut to microseconds."""
-    return _EPOCH + timedelta(
-        0, 0, (ns if 0 <= ns <= _MAX_NS else min(max(ns, 0), _MAX_NS)) // 1000
-    )
+    if not 0 <= ns <= _MAX_NS:
+        ns = 0 if ns < 0 else _MAX_NS
+    return _EPOCH + timedelta(0, 0, ns // 1000)
 
 
 def duration_us(seconds: float | None, start_ns: int, end_ns: int) -> int:
@@ -82,10 +82,11 @@ def call_of(
         span: if it is on one.
     """
     get = attributes.get
-    attempts = wire.integer(get(c.ATTEMPTS))
-    attempts = 1 if attempts is None else min(max(attempts, 0), MAX_ATTEMPTS)
-    start_ns = wire.integer(get(c.START))
-    if start_ns is None:
+    if (attempts := wire.integer(get(c.ATTEMPTS))) is None:
+        attempts = 1
+    elif not 0 <= attempts <= MAX_ATTEMPTS:
+        attempts = 0 if attempts < 0 else MAX_ATTEMPTS
+    if (start_ns := wire.integer(get(c.START))) is None:
         start_ns = times[0]
     first = (
         at(start_ns), None, received_at,

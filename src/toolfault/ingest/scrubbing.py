@@ -8,7 +8,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from contextlib import suppress
-from functools import lru_cache
 from urllib.parse import urlsplit
 
 from toolfault import conventions as c
@@ -30,15 +29,26 @@ def free_text(value: bytes | None, most: int = c.MAX_TEXT) -> str | None:
     return clean(text_of(value), most) or None if value else None
 
 
-def _remembering(read: Callable[[bytes], str | None]) -> Callable[[bytes | None], str | None]:
-    remembered = lru_cache(_MEMORY)(read)
+class _Memory(dict[bytes | None, str | None]):
+    """What values were read as before; a dictionary, for its look-up runs no Python."""
 
-    def reader(value: bytes | None) -> str | None:
+    def __init__(self, read: Callable[[bytes], str | None]) -> None:
+        super().__init__()
+        self._read = read
+
+    def __missing__(self, value: bytes | None) -> str | None:
         if not value:
             return None
-        return remembered(value) if len(value) <= _REMEMBERED else read(value)
+        told = self._read(value)
+        if len(value) <= _REMEMBERED:
+            if len(self) >= _MEMORY:
+                self.clear()
+            self[value] = told
+        return told
 
-    return reader
+
+def _remembering(read: Callable[[bytes], str | None]) -> Callable[[bytes | None], str | None]:
+    return _Memory(read).__getitem__
 
 
 #: Names: services, tools, agents, models, reasons; few and often repeated.

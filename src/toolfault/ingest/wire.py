@@ -140,7 +140,11 @@ def fields(data: bytes, at: int, end: int) -> Iterator[tuple[int, int, int]]:
         if not number:
             raise MalformedError("the body is not an OTLP request: field number 0")
         if wire_type == 2:
-            size, at = _varint(data, at, end)
+            if at + 1 < end and data[at] >= 0x80 > data[at + 1]:  # as of nearly every record
+                size = data[at] - 0x80 + (data[at + 1] << 7)
+                at += 2
+            else:
+                size, at = _varint(data, at, end)
             if size > end - at:
                 raise MalformedError(
                     "the body is not an OTLP request: a field is longer than its message"
@@ -216,16 +220,15 @@ def integer(value: bytes | None) -> int | None:
     if not value:
         return None
     if value[0] == 0x18:
-        return value[1] if len(value) == 2 and value[1] < 0x80 else _long_integer(value)
+        if len(value) == 2 and value[1] < 0x80:
+            return value[1]
+        try:
+            whole: int = Value.FromString(value).int_value
+        except DecodeError:
+            return None
+        return whole
     told = number(value)
     return int(told) if told is not None and told == told // 1 and abs(told) < 2**63 else None
-
-
-def _long_integer(value: bytes) -> int | None:
-    try:
-        return int(Value.FromString(value).int_value)
-    except DecodeError:
-        return None
 
 
 TRUE = b"\x10\x01"
