@@ -4,14 +4,14 @@ the panel needs, for everything and for one tool."""
 import re
 
 import pytest
+from tests.dashboards.conftest import ONE
 
 from toolfault import conventions as names
 from toolfault.dashboards import statements
 
-ONE = {"environment": "production", "service": "booking", "tool": "book_slot"}
 PAGES = tuple(names.DASHBOARDS)
-#: The world is half a minute in the making, more on a busy machine.
-pytestmark = pytest.mark.timeout(300)
+#: The world is half a minute in the making, minutes on a busy machine.
+pytestmark = pytest.mark.timeout(600)
 
 
 @pytest.fixture(params=["all", "one"])
