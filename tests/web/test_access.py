@@ -1,10 +1,16 @@
 """Tokens, roles, sessions, and what keeps strangers out."""
 
+import asyncio
+import socket
+
+import httpx
 import pytest
+import uvicorn
 
 from toolfault import conventions as names
 from toolfault.store.tokens import Role, create_token, revoke_token
 from toolfault.web.access import Limit
+from toolfault.web.guard import Guard
 
 OWN = {"Origin": "http://127.0.0.1:8700"}
 
@@ -289,3 +295,24 @@ async def test_large_bodies_are_refused(web):
             yield b"x" * 65536
 
     assert (await web.post("/api/v1/alerts", content=chunks())).status_code == 413
+
+
+@pytest.mark.parametrize(
+    ("headers", "status"), [({}, 413), ({"Origin": "null"}, 403), ({"Host": "evil.example"}, 421)]
+)
+async def test_whoever_sends_a_large_body_hears_why_it_is_refused(headers, status):
+    """Over a real connection: one that is closed with a body still coming takes the answer with it."""
+
+    async def never(*_):
+        raise AssertionError
+
+    app = Guard(never, is_open=True, base_url=None)
+    server = uvicorn.Server(uvicorn.Config(app, log_config=None, lifespan="off"))
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        serving = asyncio.create_task(server._serve([listener]))
+        address = f"http://127.0.0.1:{listener.getsockname()[1]}/api/v1/alerts"
+        async with httpx.AsyncClient(timeout=30) as client:
+            answer = await client.post(address, content=bytes(32 * 1024 * 1024), headers=headers)
+        server.should_exit = True
+        await serving
+    assert answer.status_code == status
