@@ -51,8 +51,8 @@ def begin_of_trend(now: datetime) -> datetime:
 
 def trend(rows: Iterable[Hour], now: datetime) -> tuple[int, ...]:
     """Calls of a group in each of the last 24 hours, oldest first, empty hours included."""
-    counts = {row.hour: row.calls for row in rows}
-    return tuple(counts.get(begin_of_trend(now) + _HOUR * i, 0) for i in range(_HOURS))
+    counts, first = {row.hour: row.calls for row in rows}, begin_of_trend(now)
+    return tuple(counts.get(first + _HOUR * i, 0) for i in range(_HOURS))
 
 
 def trends(

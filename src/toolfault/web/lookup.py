@@ -96,10 +96,9 @@ def _answered(conn: Connection, text: str, asked: Asked) -> Answer:
 
 def _stored(conn: Connection, candidate: str, asked: Asked) -> list[Reference]:
     day = ref.day_of(candidate)
-    days = None if day is None or not _may_be_stored(day, asked) else [day]
-    return queries.references(
-        conn, [candidate], days=days, scope=asked.viewer.scope, most=_MOST_MATCHES
-    )
+    if day is not None and not _may_be_stored(day, asked):
+        day = None
+    return queries.references(conn, candidate, day, scope=asked.viewer.scope, most=_MOST_MATCHES)
 
 
 def _may_be_stored(day: date, asked: Asked) -> bool:
@@ -165,22 +164,9 @@ def _of_nothing(conn: Connection, reading: str, asked: Asked) -> Answer:
 
 def _of_no_reference(conn: Connection, reading: str, asked: Asked) -> Answer:
     wanted = missing.near(reading)
-    rows = [
-        row
-        for row in _visible(
-            queries.references(
-                conn,
-                wanted,
-                days=[
-                    *{day for day in map(ref.day_of, wanted) if day and _may_be_stored(day, asked)}
-                ],
-                scope=asked.viewer.scope,
-            )
-            if wanted
-            else []
-        )
-        if row.outcome is not None
-    ]
+    days = {day for day in map(ref.day_of, wanted) if day and _may_be_stored(day, asked)}
+    near_by = queries.among(conn, wanted, [*days], asked.viewer.scope) if wanted else []
+    rows = [row for row in _visible(near_by) if row.outcome is not None]
     suggestions = missing.suggestions(reading, rows)
     if ref.canonical(reading) is not None or suggestions:
         return missing.mistyped(reading, suggestions)

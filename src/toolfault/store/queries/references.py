@@ -138,19 +138,16 @@ class Tool(NamedTuple):
     declared: dict[str, Any] | None
 
 
-_REFERENCES = statement(
-    "SELECT",
-    columns(Reference),
-    "FROM reference WHERE reference_id = ANY(CAST(%(ids)s AS text[])) AND day = ANY(CAST(%(days)s AS date[])) AND",
-    in_scope(),
-    "ORDER BY coalesce(started_at, received_at) DESC LIMIT %(most)s",
+_SELECT = ("SELECT", columns(Reference), "FROM reference WHERE", in_scope())
+_NEWEST = "ORDER BY coalesce(started_at, received_at) DESC LIMIT %(most)s"
+_OF_ANY_DAY = statement(*_SELECT, "AND reference_id = %(id)s", _NEWEST)
+_OF_DAY = statement(
+    *_SELECT, "AND reference_id = %(id)s AND day IN (%(day)s, %(undated)s)", _NEWEST
 )
-_REFERENCES_OF_ANY_DAY = statement(
-    "SELECT",
-    columns(Reference),
-    "FROM reference WHERE reference_id = ANY(CAST(%(ids)s AS text[])) AND",
-    in_scope(),
-    "ORDER BY coalesce(started_at, received_at) DESC LIMIT %(most)s",
+_AMONG = statement(
+    *_SELECT,
+    "AND reference_id = ANY(CAST(%(ids)s AS text[])) AND day = ANY(CAST(%(days)s AS date[]))",
+    _NEWEST,
 )
 _CALL = statement(
     "SELECT",
@@ -194,18 +191,21 @@ _DROPPED = statement(
 
 
 def references(
-    conn: Connection,
-    ids: Sequence[str],
-    *,
-    days: Sequence[date] | None = None,
-    scope: Scope = None,
-    most: int = 50,
+    conn: Connection, id_: str, day: date | None, *, scope: Scope = None, most: int = 50
 ) -> list[Reference]:
-    """Hop 1: references by id, newest first; `days` names the partitions where they are known."""
-    values = {"ids": list(ids), "scope": scope_value(scope), "most": most}
-    if days is None:
-        return fetch(conn, Reference, _REFERENCES_OF_ANY_DAY, **values)
-    return fetch(conn, Reference, _REFERENCES, days=[*days, UNDATED_DAY], **values)
+    """Hop 1: a reference's rows, newest first; its day, where it is known, names the partition."""
+    values = {"id": id_, "scope": scope_value(scope), "most": most}
+    if day is None:
+        return fetch(conn, Reference, _OF_ANY_DAY, **values)
+    return fetch(conn, Reference, _OF_DAY, day=day, undated=UNDATED_DAY, **values)
+
+
+def among(
+    conn: Connection, ids: Sequence[str], days: Sequence[date], scope: Scope = None
+) -> list[Reference]:
+    """The rows of any of these references, each of one of these days, newest first."""
+    values = {"ids": list(ids), "days": [*days, UNDATED_DAY], "scope": scope_value(scope)}
+    return fetch(conn, Reference, _AMONG, most=50, **values)
 
 
 def call_of(conn: Connection, reference: Reference) -> Later[Call]:
