@@ -3,11 +3,11 @@
 import asyncio
 import socket
 
-import httpx
 import pytest
 import uvicorn
 
 from toolfault import conventions as names
+from toolfault.connections import TimedProtocol
 from toolfault.store.tokens import Role, create_token, revoke_token
 from toolfault.web.access import Limit
 from toolfault.web.guard import Guard
@@ -298,21 +298,28 @@ async def test_large_bodies_are_refused(web):
 
 
 @pytest.mark.parametrize(
-    ("headers", "status"), [({}, 413), ({"Origin": "null"}, 403), ({"Host": "evil.example"}, 421)]
-)
-async def test_whoever_sends_a_large_body_hears_why_it_is_refused(headers, status):
-    """Over a real connection: one that is closed with a body still coming takes the answer with it."""
+    ("header", "status"),
+    [("Host: 127.0.0.1", 413), ("Host: 127.0.0.1\r\nOrigin: null", 403), ("Host: evil.example", 421)],
+)  # fmt: skip
+async def test_whoever_sends_a_large_body_hears_why_it_is_refused(header, status):
+    """Over a real connection: closing it with a body still coming would take the answer with it."""
 
     async def never(*_):
         raise AssertionError
 
     app = Guard(never, is_open=True, base_url=None)
-    server = uvicorn.Server(uvicorn.Config(app, log_config=None, lifespan="off"))
+    server = uvicorn.Server(
+        uvicorn.Config(app, http=TimedProtocol, log_config=None, lifespan="off")
+    )
+    size = 32 * 1024 * 1024
     with socket.create_server(("127.0.0.1", 0)) as listener:
         serving = asyncio.create_task(server._serve([listener]))
-        address = f"http://127.0.0.1:{listener.getsockname()[1]}/api/v1/alerts"
-        async with httpx.AsyncClient(timeout=30) as client:
-            answer = await client.post(address, content=bytes(32 * 1024 * 1024), headers=headers)
+        reader, writer = await asyncio.open_connection(*listener.getsockname())
+        head = f"POST /api/v1/alerts HTTP/1.1\r\n{header}\r\nContent-Length: {size}\r\n\r\n"
+        writer.write(head.encode() + bytes(size))
+        await writer.drain()
+        told = await reader.readline()
+        writer.close()
         server.should_exit = True
         await serving
-    assert answer.status_code == status
+    assert told.startswith(f"HTTP/1.1 {status} ".encode())

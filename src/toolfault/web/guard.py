@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import asyncio
 import ipaddress
-from contextlib import suppress
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
@@ -32,7 +30,6 @@ _HEADERS = {
 }
 _SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
 _MAX_BODY = 1024 * 1024
-_DRAIN_SECONDS = 5.0
 
 
 class Guard:
@@ -67,24 +64,14 @@ class Guard:
             await send(message)
 
         try:
-            body = await self._admit(scope, receive)
+            self._check(scope["method"], Headers(scope=scope))
+            body = await _whole_body(receive) if scope["method"] not in _SAFE_METHODS else None
         except ProblemError as refused:
             await refused.response()(scope, receive, send_guarded)
             return
         if is_head:  # the answer to GET without its body; FastAPI's routes know only GET
             scope = {**scope, "method": "GET"}
         await self._app(scope, receive if body is None else _replay(body, receive), send_guarded)
-
-    async def _admit(self, scope: Scope, receive: Receive) -> bytes | None:
-        """The body of a request that may change something."""
-        changes = scope["method"] not in _SAFE_METHODS
-        try:
-            self._check(scope["method"], Headers(scope=scope))
-        except ProblemError:
-            if changes:
-                await _drain(receive)
-            raise
-        return await _whole_body(receive) if changes else None
 
     def _check(self, method: str, headers: Headers) -> None:
         host = _hostname(f"//{headers.get('host', '')}")
@@ -102,21 +89,10 @@ async def _whole_body(receive: Receive) -> bytes:
     while True:
         message = await receive()
         body += message.get("body", b"")
-        more = message.get("more_body")
         if len(body) > _MAX_BODY:
-            if more:
-                await _drain(receive)
             raise ProblemError(413, "The body is larger than 1 MiB.")
-        if not more:
+        if not message.get("more_body"):
             return bytes(body)
-
-
-async def _drain(receive: Receive) -> None:
-    """Reads what is left, without keeping it: an answer before the end is lost with the connection."""
-    with suppress(TimeoutError):
-        async with asyncio.timeout(_DRAIN_SECONDS):
-            while (await receive()).get("more_body"):
-                pass
 
 
 def _replay(body: bytes, receive: Receive) -> Receive:
