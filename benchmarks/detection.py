@@ -277,11 +277,12 @@ def lookback(step: str) -> str:
 
 
 def record(data: Path, spec: Spec) -> None:
-    # of one name, as the name decides at which second of its interval a group is evaluated
-    path = data.parent / "rules.yml"
+    # of one name, as file and group decide at which second of its interval a group is evaluated
+    rules_file = "rules.yml"
     for number, (step, rules) in enumerate(stages(spec)):
         began = time.monotonic()
-        path.write_text(json.dumps({"groups": [{"name": "stage", "rules": rules}]}))
+        groups = [{"name": "stage", "rules": rules}]
+        (data.parent / rules_file).write_text(json.dumps({"groups": groups}))
         since = START if step != spec.windows.evaluation else START + LEARNED * DAY
         # what is scraped is scraped every minute
         scraped = number == 0
@@ -290,9 +291,9 @@ def record(data: Path, spec: Spec) -> None:
                 [
                     "promtool", "tsdb", "create-blocks-from", "rules", f"--start={since}",
                     f"--end={START + DAYS * DAY}", f"--eval-interval={step}", f"--url={url}",
-                    f"--output-dir={data.parent / 'new'}", path,
+                    f"--output-dir={data.parent / 'new'}", rules_file,
                 ],
-                check=True, stdout=subprocess.DEVNULL,
+                check=True, stdout=subprocess.DEVNULL, cwd=data.parent,
             )  # fmt: skip
         for block in (data.parent / "new").iterdir():
             shutil.move(block, data / block.name)
@@ -428,7 +429,7 @@ def main() -> None:
     )
     given = arguments.parse_args()
     with tempfile.TemporaryDirectory(prefix="toolfault-detection-") as temporary:
-        work = given.folder or Path(temporary)
+        work = (given.folder or Path(temporary)).resolve()
         work.mkdir(parents=True, exist_ok=True)
         run(work, work / "data", tools(given.seed))
 

@@ -61,8 +61,19 @@ def test_what_is_given_replaces_the_shipped_value_and_nothing_else(tmp_path):
         ),
         (
             "alerts:\n\n  target_down: {wait: five minutes}\n",
-            "mine.yml:3: alerts.target_down.wait: String should match pattern "
-            "'^(?:[0-9]+(?:ms|[smhdw]))+$'.",
+            "mine.yml:3: alerts.target_down.wait: this must be written like 5m.",
+        ),
+        (
+            "links: {grafana: grafana.example}\n",
+            "mine.yml:1: links.grafana: this must be written like http://localhost:3000.",
+        ),
+        (
+            "windows:\n  near: 1m\n  stretch: 3m\n",
+            "mine.yml:3: windows.stretch: two of windows.stretch must fit into windows.short.",
+        ),
+        (
+            "windows:\n  short: 3m\n",
+            "mine.yml:1: windows: two of windows.stretch must fit into windows.short.",
         ),
         (
             "alerts:\n  watchdog:\n    severity: loud\n",
@@ -113,6 +124,12 @@ def test_broken_yaml_and_a_missing_file_are_told_in_a_sentence(tmp_path):
     assert _mistake(tmp_path, "alerts:\n  a: b: c\n").startswith("mine.yml:2: ")
     with pytest.raises(SettingError, match="No such file or directory"):
         read(tmp_path / "missing.yml")
+
+
+def test_a_place_that_is_no_folder_is_told_in_a_sentence(tmp_path):
+    (tmp_path / "file").touch()
+    with pytest.raises(SettingError, match=r"file: .+\. Name a folder that can be written to\."):
+        build(tmp_path / "file", Spec())
 
 
 def test_the_schema_knows_every_setting_and_requires_none():

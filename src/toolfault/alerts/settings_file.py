@@ -10,7 +10,7 @@ import yaml
 from pydantic import TypeAdapter, ValidationError
 
 from toolfault.alerts.conditions import CONDITIONS
-from toolfault.alerts.spec import Alerts, Spec, alert_name
+from toolfault.alerts.spec import Alerts, Spec, alert_name, seconds
 from toolfault.settings import SettingError
 
 if TYPE_CHECKING:
@@ -115,6 +115,9 @@ def _told(path: str, lines: dict[Field, int], where: Field, kind: str, message: 
     field, line = _nearest(lines, where)
     if kind == "unexpected_keyword_argument":
         return f"{path}:{line}: {_dotted(field)} is no setting. {_meant(field)}".rstrip()
+    if kind == "string_pattern_mismatch":
+        example = "http://localhost:3000" if "://" in message else "5m"
+        message = f"this must be written like {example}"
     return f"{path}:{line}: {_dotted(field)}: {message}."
 
 
@@ -138,7 +141,14 @@ def _meant(field: Field) -> str:
 
 
 def _checked(spec: Spec, path: str, lines: dict[Field, int]) -> Spec:
-    """What a place may change depends on the alert."""
+    """What a place may change depends on the alert, and windows on one another."""
+    if seconds(spec.windows.short) < 2 * seconds(spec.windows.stretch):
+        _refuse(
+            path,
+            lines,
+            ("windows", "stretch"),
+            "two of windows.stretch must fit into windows.short",
+        )
     known = {one.name: getattr(spec.alerts, one.name) for one in fields(Alerts)}
     for index, place in enumerate(spec.places):
         if not place.where():

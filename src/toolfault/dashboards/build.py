@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import yaml
 
+from toolfault.alerts.build import write
 from toolfault.dashboards import grafana, provisioning
 from toolfault.dashboards.on_call import on_call
 from toolfault.dashboards.overview import overview
@@ -29,13 +30,7 @@ def dashboards(spec: Spec) -> tuple[Dashboard, ...]:
 
 def build(directory: Path, spec: Spec) -> list[Path]:
     """Write dashboards and their provisioning into a folder."""
-    written = []
-    for name, text in outputs(spec).items():
-        path = directory / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text, encoding="utf-8")
-        written.append(path)
-    return written
+    return write(directory, outputs(spec))
 
 
 def outputs(spec: Spec) -> dict[str, str]:
