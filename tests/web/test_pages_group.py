@@ -113,3 +113,19 @@ async def test_the_way_back_leads_through_the_pages_passed(store, make, web):
     assert await turn(third, "Newer") == second
     assert ">Newer<" not in (await web.get(second)).text
     assert await turn(fourth, "Newest") == "/errors?tool=book_meeting"
+
+
+async def test_the_version_that_began_it_is_known_after_its_calls_are_deleted(
+    store, make, web, engine
+):
+    long_ago = datetime.now(UTC) - timedelta(days=3)
+    store([make.call(version="2.15.0", started_at=long_ago, received_at=long_ago)])
+    later = make.call(version="2.13.9")
+    store([later])
+    began = (await web.get(f"/api/v1{page_of(later)}")).json()["first_version"]
+    with engine.connect() as conn:
+        conn.exec_driver_sql("DELETE FROM tool_call WHERE version = '2.15.0'")
+
+    remembered = (await web.get(f"/api/v1{page_of(later)}")).json()["first_version"]
+
+    assert (began, remembered) == ("2.15.0", "2.15.0")

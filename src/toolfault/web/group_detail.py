@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 WEEK = timedelta(days=7)
 #: Calls of a group that are read.
-_READ = 2000
+_READ = 1000
 #: Conversations whose next calls are looked up, and how many of them are listed.
 _FOLLOWED, _LISTED = 40, 20
 #: The oldest call that is kept is the group's first if it began no later than this after it.

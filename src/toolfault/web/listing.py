@@ -212,7 +212,7 @@ class GroupDetail(GroupItem):
 
     outcome: str | None
     environments: tuple[str, ...]
-    conversations: int = Field(description="Over the newest 2,000 calls that are kept, as below.")
+    conversations: int = Field(description="Over the newest 1,000 calls that are kept, as below.")
     met_again: int = Field(description="Conversations that met it more than once.")
     unsure: int
     nothing: int

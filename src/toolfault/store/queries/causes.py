@@ -41,16 +41,17 @@ _RELEASES = statement(
     in_scope(),
     "GROUP BY service, version HAVING min(occurred_at) >= %(since)s ORDER BY at DESC LIMIT %(most)s",
 )
-# Of each code the newest: a tool of months has millions of errors.
+# Of each code the newest: a tool of months has millions of errors. Other services and the group
+# itself are left out only then, or a rare service would have them all read.
 _OTHERS = statement(
     "SELECT name, value, count(*) FROM unnest(%(codes)s::text[]) AS asked (kind) CROSS JOIN LATERAL (",
-    "SELECT version, agent, environment, attributes ->> %(model)s AS model FROM tool_call",
-    "WHERE tool = %(tool)s AND code = asked.kind AND service = %(service)s",
-    "AND fingerprint IS DISTINCT FROM %(fingerprint)s",
+    "SELECT service, fingerprint, version, agent, environment, attributes ->> %(model)s AS model",
+    "FROM tool_call WHERE tool = %(tool)s AND code = asked.kind",
     "AND received_at >= %(since)s AND started_at >= %(day_before)s",
-    "ORDER BY received_at DESC LIMIT 300) AS seen CROSS JOIN LATERAL (VALUES ('version', version),",
+    "ORDER BY received_at DESC LIMIT 200) AS seen CROSS JOIN LATERAL (VALUES ('version', version),",
     "('agent', agent), ('environment', environment), ('model', model)) AS one (name, value)",
-    "WHERE value IS NOT NULL GROUP BY name, value",
+    "WHERE value IS NOT NULL AND service = %(service)s",
+    "AND fingerprint IS DISTINCT FROM %(fingerprint)s GROUP BY name, value",
 )
 
 
@@ -65,7 +66,7 @@ def releases(
 def others(
     conn: Connection, fingerprint: bytes, service: str, tool: str, since: datetime
 ) -> list[Value]:
-    """The values of a tool's errors outside a group: of each code the newest 300."""
+    """The values of a tool's errors outside a group: among the newest 200 of each code."""
     values = {"fingerprint": fingerprint, "service": service, "tool": tool, "model": REQUEST_MODEL}
     bounds = {"since": since, "day_before": since - timedelta(days=1), "codes": [*Code]}
     return fetch(conn, Value, _OTHERS, **values, **bounds)

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from sqlalchemy import Connection
 
 #: Errors of one code that are read at most.
-BOUND = 1000
+BOUND = 300
 #: Calls of one reason whose next call is looked up, and how long after them it still counts.
 _FOLLOWED, _SOON = 20, timedelta(hours=1)
 
