@@ -71,6 +71,16 @@ class Database:
                 os.kill(each, signal.SIGCONT)
 
     @contextmanager
+    def read_only(self):
+        """As after a failover to a standby: connections are lost, new ones take no writes."""
+        ended = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = 'chaos'"
+        self._do("ALTER DATABASE chaos SET default_transaction_read_only = on", ended)
+        try:
+            yield
+        finally:
+            self._do("ALTER DATABASE chaos RESET default_transaction_read_only", ended)
+
+    @contextmanager
     def held_before_commit(self):
         """No transaction of the service gets as far as its totals."""
         with psycopg.connect(self.url) as conn:

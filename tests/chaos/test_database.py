@@ -16,31 +16,69 @@ from tests.end_to_end.harness import running
 pytestmark = pytest.mark.timeout(120 + 60 * REPEAT)
 
 
-def test_a_database_stopped_at_once_and_started_again_loses_nothing(replica, database, ledger):
+@pytest.fixture
+def answers(replica, ledger, record_property):
+    """Sends an export by both transports; shows beside the test's result when each was answered."""
+
+    def send(export, when):
+        for way in (Http(replica), Grpc(replica)):
+            with contextlib.closing(way):
+                began = time.monotonic()
+                # The client itself would wait for 30 s.
+                yield ledger.send(export, way)
+                record_property(f"{when}, {type(way).__name__}", time.monotonic() - began)
+
+    return lambda export, when: list(send(export, when))
+
+
+def test_a_database_stopped_at_once_and_started_again_loses_nothing(
+    replica, database, ledger, answers
+):
     with ledger.load(replica):
         for _ in range(REPEAT):
             time.sleep(0.5)
             database.stop_at_once()
             until(lambda: ledger.refusals[503] and ledger.refusals["UNAVAILABLE"])
+            export = spans(ledger.take(50))
+            assert answers(export, "away") == [AGAIN, AGAIN]
             database.start_again()
             replica.wait_until_ready()
+            _deliver(ledger, export, replica)
     check_complete(database, ledger)
 
 
-def test_a_frozen_database_is_answered_for_in_time_and_taken_up_again(replica, database, ledger):
-    export, ways = spans(ledger.take(50)), [Http(replica), Grpc(replica)]
+def _deliver(ledger, export, replica):
+    with contextlib.closing(Http(replica)) as way:
+        ledger.deliver(export, [way])
+
+
+def test_a_frozen_database_is_answered_for_in_time_and_taken_up_again(
+    replica, database, ledger, answers
+):
+    export = spans(ledger.take(50))
     with database.frozen():
-        for way in ways:
-            # The client itself would wait for 30 s.
-            assert ledger.send(export, way) == AGAIN
+        # The first ones wait as long as a transaction may take, those after them not at all.
+        assert answers(export, "frozen, first") == [AGAIN, AGAIN]
+        assert answers(export, "frozen, next") == [AGAIN, AGAIN]
         assert set(ledger.refusals) == {503, "UNAVAILABLE"}
         red = replica.readiness()
         assert red.status_code == 503
         assert "database" in red.text
     replica.wait_until_ready()
-    ledger.deliver(export, ways)
-    for way in ways:
-        way.close()
+    _deliver(ledger, export, replica)
+    check_complete(database, ledger)
+
+
+def test_a_database_that_became_read_only_is_told_and_taken_up_again(
+    replica, database, ledger, answers
+):
+    export = spans(ledger.take(50))
+    with database.read_only():
+        assert answers(export, "read-only, first") == [AGAIN, AGAIN]
+        until(lambda: "read-only" in replica.readiness().text)
+        assert answers(export, "read-only, next") == [AGAIN, AGAIN]
+    replica.wait_until_ready()
+    _deliver(ledger, export, replica)
     check_complete(database, ledger)
 
 
