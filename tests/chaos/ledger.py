@@ -5,6 +5,7 @@ import threading
 import time
 from collections import Counter
 from contextlib import contextmanager
+from functools import cache
 from typing import NamedTuple
 
 import grpc
@@ -17,7 +18,6 @@ from tests.ingest.conftest import method
 AGAIN, TAKEN, REJECTED = "again", "taken", "rejected"
 _RESPONSES = {"traces": ExportTraceServiceResponse, "logs": ExportLogsServiceResponse}
 _PATIENCE = 90.0  # s, for one export
-_BASE = time.time_ns()
 _FAILED = {
     "toolfault.outcome": "failed",
     "toolfault.code": "UNAVAILABLE",
@@ -59,7 +59,7 @@ def _record(number):
     record = {
         "gen_ai.operation.name": "execute_tool",
         "gen_ai.tool.name": f"tool {number % 5}",
-        "toolfault.start": _BASE + number,
+        "toolfault.start": _started(number),
         "toolfault.duration": 0.25,
         "toolfault.outcome": "ok",
         "toolfault.attempts": 1,
@@ -68,6 +68,12 @@ def _record(number):
     if _is_failed(number):
         record |= _FAILED | {"toolfault.reference_id": f"chaos-{number}"}
     return record
+
+
+@cache
+def _started(_number):
+    """When its call began: now, at first. A time shared by all would be late in a run of ten minutes."""
+    return time.time_ns()
 
 
 class Ledger:
