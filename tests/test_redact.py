@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 
@@ -22,7 +23,7 @@ from toolfault.redact import (
 )
 from toolfault.redact.engines import PythonEngine, Re2Engine
 from toolfault.redact.rules import all_rules
-from toolfault.redact.scrubber import MAX_HITS, Scrubber
+from toolfault.redact.scrubber import MAX_HITS, MAX_MADE, Scrubber
 
 PURE, WITH_RE2 = Scrubber(PythonEngine()), Scrubber(Re2Engine())
 TOKEN = "gh" + "p_" + "FakeZq7Rk2Lm9Xw4Tb6Yv1Nc8Jh3Gd5Sf0Pa"
@@ -47,6 +48,8 @@ SHAPES = (
     "a", "a.", "1.", "a@", "a@a.", "eyJ.", "eyJa.eyJ", "key=", "token:", "password ", 'password="', "\"'", "://", "http://a:", "https://a@",
     "-----BEGIN " + "PRIVATE KEY-----", "-", "1 2 3 4 ", "4242 4242 ", "10.0.0.", "fe80::", "\\", "\\u0041", "%41", " ", "\n", "at a.b(",
     "SELECT a FROM ", 'File "a', "AKIA", "sk-", "&quot;", "/home/", "<password>", "Cookie: a=b; ", "a-b_c/d+", "Bearer ", ".internal", "é", "$1$",
+    "input_value=", "auth:", "----END " + "PRIVATE KEY", "--proxy-user1", "[REDACTED:token] ", "&#", "%", "\\ ", "GOOG", "eyJ", "/home/a",
+    "password=sk-", "eyJ@a.internal:", "Bearer 10.0.0.1:5432@",
 )  # fmt: skip
 
 
@@ -111,11 +114,43 @@ def test_more_secrets_than_are_counted_hide_the_rest_of_the_text():
 
 @pytest.mark.parametrize("rule", all_rules(), ids=lambda rule: rule.kind)
 def test_every_rule_compiles_in_both_engines_and_has_keywords(rule):
-    PythonEngine().compile(rule.pattern)
-    Re2Engine().compile(rule.pattern)
+    PythonEngine().compile(rule)
+    Re2Engine().compile(rule)
 
     assert rule.keywords
     assert all(word.encode("latin-1") == word.encode("latin-1").lower() for word in rule.keywords)
+
+
+@pytest.mark.parametrize(
+    "rule", [rule for rule in all_rules() if rule.starts != ()], ids=lambda rule: rule.kind
+)
+def test_every_hit_of_a_rule_begins_with_one_of_its_words(rule):
+    """What the scan of a short text relies on: it looks for hits nowhere else."""
+    hits = st.from_regex(re.compile(rule.pattern, re.ASCII), fullmatch=True)
+
+    @given(hits.filter(lambda hit: max(hit) < "\u0100"))
+    @settings(max_examples=15, deadline=None, database=None)
+    def begins(hit):
+        low = hit.encode("latin-1").lower().decode("latin-1")
+
+        assert low.startswith(rule.starts or rule.keywords)
+
+    begins()
+
+
+@pytest.mark.parametrize("name", ["home", "Users"])
+def test_homes_within_homes_settle_and_hide_every_user(name):
+    text = f"/{name}/alice" * 30
+
+    assert scrub(text) == f"/{name}/[REDACTED:user]" * 30
+
+
+def test_a_text_of_replacements_is_cut_and_stays_as_it_is():
+    once = scrub("[REDACTED:token] " * 100_000)
+
+    assert once.count("[REDACTED:") == MAX_MADE
+    assert once.endswith(" [REDACTED:excess]")
+    assert scrub(once) == once
 
 
 # --- window, scrub, cut ---------------------------------------------------------------------------

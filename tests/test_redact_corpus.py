@@ -6,10 +6,12 @@ Every secret is made up and put together at run time, so that repository scanner
 from __future__ import annotations
 
 import base64
+import json
 from urllib.parse import quote
 
 import pytest
 
+from toolfault.redact import cap
 from toolfault.redact.engines import PythonEngine, Re2Engine
 from toolfault.redact.scrubber import Scrubber
 
@@ -613,6 +615,39 @@ ENCODED: list[tuple[str, tuple[str, ...]]] = [
     ("card=4242%204242%204242%204242", ("4242%204242",)),
 ]  # fmt: skip
 
+HEX64 = "0123456789abcdef" * 4
+ROWS = "1 validation error for Login\npassword\n  Input should be longer [type=x, input_value='FakePw99x', input_type=str]"
+#: openings, separators and ends that are seldom seen, and values longer than a window is read
+AT_THE_EDGES: list[tuple[str, str]] = [
+    ("rejected dop" + "_v1_" + HEX64, HEX64[:20]),
+    ("rejected doo" + "_v1_" + HEX64, HEX64[:20]),
+    ("pk-" + "or-FakeZq7Rk2Lm9Xw4", "FakeZq7"),
+    ("GOOG" + "1E" + "ABCDEFGHIJ234567" * 5, "ABCDEFGHIJ"),
+    ("bot1234567890:" + A40, A40[:20]),
+    ("eyJ" + "a" * 900 + ".eyJzdWIi.abcdef", "eyJaaaaa"),
+    ("x" + JWT, JWT[-30:]),
+    ("role app with encrypted password FakePw99x rejected", "FakePw99x"),
+    ("password \u21d2 FakePw99x", "FakePw99x"),
+    ("password<-FakePw99x", "FakePw99x"),
+    ("password\uff1aFakePw99x", "FakePw99x"),
+    ("\u5bc6\u7801\uff1aFakePw99x", "FakePw99x"),
+    ("\u5bc6\u7801\uff1d FakePw99x", "FakePw99x"),
+    ("password\t=\tFakePw99x", "FakePw99x"),
+    (ROWS, "FakePw99x"),
+    (ROWS.replace("\n", "\r\n"), "FakePw99x"),
+    (repr(ROWS), "FakePw99x"),
+    ("{'type':'x','loc':('body','password'),'msg':'m','input':'FakePw99x'}", "FakePw99x"),
+    ("\n".join(PEM_BODY) + "\n" + END, "MIIEvFake"),
+    (repr("\n".join(PEM_BODY) + "\n" + END), "MIIEvFake"),
+    (("A" * 63 + "n\\n") * 5 + END, "AAAn"),
+    ("password=" + "Fak3" * 2000 + " ok", "Fak3"),
+    ("password='" + "Fak3 " * 1000 + "' ok", "Fak3"),
+    ("--password " + "Fak3" * 2000 + " ok", "Fak3"),
+    ("curl -u user:" + "Fak3" * 2000 + " ok", "Fak3"),
+    (quote(b64('{"password": "FakePw99xyz"}'), safe=""), b64('{"password": "FakePw99xyz"}')[:20]),
+    (json.dumps({"a": json.dumps({"b": json.dumps({"c": json.dumps({"password": "FakePw99x"})})})}), "FakePw99x"),
+]  # fmt: skip
+
 #: messages that must come through unchanged
 BENIGN: list[str] = [
     "request 550e8400-e29b-41d4-a716-446655440000 failed",
@@ -790,7 +825,7 @@ BENIGN: list[str] = [
 PURE, WITH_RE2 = Scrubber(PythonEngine()), Scrubber(Re2Engine())
 MESSAGES = (
     [message for _, message, _ in SECRETS]
-    + [message for message, _ in (*HELD_OUT, *ENCODED)]
+    + [message for message, _ in (*HELD_OUT, *ENCODED, *AT_THE_EDGES)]
     + BENIGN
 )
 
@@ -799,7 +834,7 @@ class Ungated(PythonEngine):
     """Runs every rule on every text: what the keywords let through must be all that can hit."""
 
     def gate(self, rules):
-        return lambda text, raw: range(len(rules))
+        return lambda view: [(number, rule.keywords) for number, rule in enumerate(rules)]
 
 
 @pytest.mark.parametrize(("kind", "message", "fragments"), SECRETS)
@@ -824,6 +859,25 @@ def test_secrets_behind_one_encoding_are_hidden(message, fragments):
     shown = PURE.scrub(message)
 
     assert [fragment for fragment in fragments if fragment in shown] == []
+
+
+@pytest.mark.parametrize(("message", "fragment"), AT_THE_EDGES)
+def test_secrets_at_the_edges_of_what_is_read_are_hidden(message, fragment):
+    assert fragment in message
+
+    assert fragment not in PURE.scrub(message)
+    assert fragment not in WITH_RE2.scrub(message)
+
+
+@pytest.mark.parametrize("size", [300, 4096])
+@pytest.mark.parametrize("message", [message for _, message, _ in SECRETS][::7])
+def test_half_a_secret_at_the_end_of_the_window_is_not_shown(message, size):
+    """The window is 1 KiB longer than the text that is kept, at least 4 KiB."""
+    fragments = next(found for _, text, found in SECRETS if text == message)
+    for shown in (5, len(message) // 3, len(message) // 2):
+        text = (".. " * 3000)[: 4096 + 1024 - shown] + message + " " + "x" * 5000
+
+        assert [part for part in fragments if part[:12] in cap(text, size)] == []
 
 
 @pytest.mark.parametrize("message", BENIGN)

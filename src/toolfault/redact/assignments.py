@@ -26,6 +26,9 @@ _GRAMMAR_BEFORE = re.compile(
     r"(?:unexpected|illegal|stop|next|special|missing|expected|syntax|unknown|unrecognized|pad|end|start|eos|bos|max|"
     r"continuation|page|per|every|each|last|first|invalid json)[ _-]{1,2}[\"'<]?\Z"
 )
+#: the wide colon, equals sign and arrow, in UTF-8, and what follows them
+_WIDE = re.compile(r"(?:\xef\xbc[\x9a\x9d]|\xe2\x87\x92).*")
+_JOINTS = (" ", "_", "-")
 _QUERY_BEFORE = re.compile(r"(?:[?&#;]|%3f|%26|%23|amp;)\Z")
 _EOL = re.compile(r"[\r\n]|\\+[rn]")
 _WORD_OF_SENTENCE = re.compile(r"[a-z]+ [a-z]")
@@ -36,9 +39,8 @@ _SESSION_KEYS = words(
     "session session_id sessionid sid sess connect.sid asp.net_sessionid sig signature"
 )
 _SIGNED = re.compile(r"[A-Za-z0-9+/=%_-]{16,}")
-_LOCATION = re.compile(
-    r"([\w.-]+)\s*(?:\r?\n|\\n)[^\n]*\Z|loc[\"']?[ ]?[:=][ ]?[\[(][^\])]{0,200}?[\"']([\w.-]+)[\"'][\])][^\n]*\Z"
-)
+_LOCATION = re.compile(r"loc[\"']?[ ]?[:=][ ]?[\[(][^\])]{0,200}?[\"']([\w.-]+)[\"'][\])]")
+_NAME_CHARACTERS = string.ascii_letters + string.digits + "_.-"
 _ARGUMENT = re.compile(r"[A-Za-z_]\w*=")
 _HEX_KEY = re.compile(r"[0-9A-Fa-f]{32,64}")
 _FIRST_WORD = re.compile(r"[a-z']+(?=[\s.,:;!?)]|\Z)")
@@ -60,11 +62,13 @@ def key_at(view: View, start: int) -> tuple[int, str]:
 def assignment(view: View, start: int, end: int) -> Spans:
     """`key=value`, `"key": "value"`, `key => value`, `("key", "value")` and their relatives."""
     begin, key = key_at(view, start)
+    if not key.isascii():
+        key = _WIDE.sub("", key[: end - begin])
     kind = kind_of(key)
     if kind is None:
         yield from _weak(view, begin, key, end)
         return
-    if kind == "token" and _GRAMMAR_BEFORE.search(view.low, max(0, begin - 24), begin):
+    if kind == "token" and _is_grammar(view, begin):
         return
     value = value_at(view.data, _past_type(view.data, end))
     if (
@@ -83,6 +87,12 @@ def assignment(view: View, start: int, end: int) -> Spans:
     if found:
         value = whole(view.data, value)
         yield Span(value.start, value.end, found)
+
+
+def _is_grammar(view: View, begin: int) -> bool:
+    """Whether the word before says that a token of a text or a page is meant."""
+    before = view.low[max(0, begin - 24) : begin]
+    return before.rstrip("\"'<")[-1:] in _JOINTS and bool(_GRAMMAR_BEFORE.search(before))
 
 
 def _is_listed(view: View, begin: int, start: int, end: int, value: Value) -> bool:
@@ -179,15 +189,26 @@ def element(view: View, start: int, end: int) -> Spans:
 
 def rejected_input(view: View, start: int, end: int) -> Spans:
     """Pydantic's `input_value='...'` and FastAPI's `"input": "..."`, whose field is named before them."""
-    place = _LOCATION.search(view.data, max(0, start - 400), start)
-    value = value_at(view.data, end)
-    if place is None or value is None:
+    place = _place_before(view.data[max(0, start - 400) : start])
+    value = value_at(view.data, end) if place else None
+    if value is None:
         return
-    found = is_secret(
-        place[1] or place[2], view.data[value.start : value.end][:600], quoted=value.quoted
-    )
+    found = is_secret(place, view.data[value.start : value.end][:600], quoted=value.quoted)
     if found:
-        yield Span(value.start, value.end, found)
+        yield Span(value.start, whole(view.data, value).end, found)
+
+
+def _place_before(text: str) -> str:
+    """The field named on the line before the last one, or in the last line's `loc=("body", "password")`."""
+    lines, newline, last = text.rpartition("\n")
+    if not newline:
+        lines, newline, last = text.partition("\\n")
+    name = lines.rstrip()
+    name = name[run_start(name, len(name), 400, _NAME_CHARACTERS) :]
+    if newline and name:
+        return name
+    place = _LOCATION.search(last or text)
+    return place[1] if place else ""
 
 
 def flag(view: View, start: int, end: int) -> Spans:
@@ -200,7 +221,7 @@ def flag(view: View, start: int, end: int) -> Spans:
         return
     found = is_secret(key, view.data[value.start : value.end][:600], quoted=value.quoted)
     if found:
-        yield Span(value.start, value.end, found)
+        yield Span(value.start, whole(view.data, value).end, found)
 
 
 def prose(view: View, start: int, end: int) -> Spans:
@@ -210,7 +231,7 @@ def prose(view: View, start: int, end: int) -> Spans:
         return
     begin, key = key_at(view, start)
     kind = kind_of(key)
-    if kind is None or _GRAMMAR_BEFORE.search(view.low, max(0, begin - 24), begin):
+    if kind is None or _is_grammar(view, begin):
         return
     value = value_at(view.data, end)
     if value is None:
@@ -220,7 +241,7 @@ def prose(view: View, start: int, end: int) -> Spans:
     if not found or (" " in text and value.quoted and kind != "password"):
         return
     if _is_made(view.low[start:end].rstrip(), kind, text, quoted=value.quoted):
-        yield Span(value.start, value.end, found)
+        yield Span(value.start, whole(view.data, value).end, found)
 
 
 def _is_made(said: str, kind: str, text: str, *, quoted: bool) -> bool:

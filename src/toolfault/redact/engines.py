@@ -1,66 +1,94 @@
-"""The two engines that find hits: Python's `re`, and RE2 where it is installed. They must agree."""
+"""The two engines that find hits: Python's `re`, and RE2 where it is installed. They must agree.
+
+Both look at a short text in the same way: at the places where a rule's words stand. Only in long text do their
+searches differ.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from struct import unpack
 from typing import Protocol
 
 from toolfault.redact.rules import Rule
+from toolfault.redact.spans import View
 
-_GRAM = 3
-#: Bytes for which no pattern of ours is slow, whatever the text.
-_SHORT = 512
-#: `search(text, the same as bytes)` -> spans of the hits
-Search = Callable[[str, bytes], Iterator[tuple[int, int]]]
+#: Bytes up to which hits are looked for where a rule's words are, and not by a search of the whole text.
+SHORT = 16_384
+#: Bytes up to which `re` searches faster than RE2 is called, whatever the text.
+_SHORTEST = 512
 
-
-#: `present(text in lower case, the same as bytes)` -> numbers of the rules that may hit
-Present = Callable[[str, bytes], Sequence[int]]
+#: `present(view)` -> numbers of the rules that may hit, in order, each with those of its words that are there
+Present = Callable[[View], list[tuple[int, list[str]]]]
+#: `search(view, words)` -> spans of the hits, left to right, none overlapping
+Search = Callable[[View, Sequence[str]], Iterable[tuple[int, int]]]
 
 
 class Engine(Protocol):
-    """What the scan needs: which rules may hit, and where a pattern hits next."""
+    """What the scan needs: which rules may hit, and where a rule hits."""
 
     def gate(self, rules: Sequence[Rule]) -> Present:
-        """A function from a text to the rules whose keywords are in it, in the order of the rules."""
+        """A function from a text to the rules whose keywords are in it."""
         ...
 
-    def compile(self, pattern: str) -> Search:
-        """A function to the spans of the hits, left to right, none overlapping."""
+    def compile(self, rule: Rule) -> Search:
+        """A function to the spans of a rule's hits."""
         ...
+
+
+def _by_rule(hits: Iterable[tuple[int, str]]) -> list[tuple[int, list[str]]]:
+    """`hits`, of (number of a rule, one of its words), as one row per rule."""
+    rows: list[tuple[int, list[str]]] = []
+    last = -1
+    for number, word in hits:
+        if number == last:
+            rows[-1][1].append(word)
+        else:
+            rows.append((number, [word]))
+            last = number
+    return rows
 
 
 class PythonEngine:
     """`re` on one character per byte; needs nothing but the standard library."""
 
     def gate(self, rules: Sequence[Rule]) -> Present:
-        """By the first three characters of each word: one set instead of hundreds of substring tests."""
-        by_start: dict[str, list[tuple[int, str]]] = {}
-        short: list[tuple[int, str]] = []
+        """By the first two characters of each word: one set instead of hundreds of substring tests."""
+        owners: dict[str, list[tuple[int, str]]] = {}
         for number, rule in enumerate(rules):
             for word in rule.keywords:
-                (short if len(word) < _GRAM else by_start.setdefault(word[:_GRAM], [])).append(
-                    (number, word)
-                )
+                owners.setdefault(word, []).append((number, word))
+        single = [word for word in owners if len(word) == 1]
+        by_start: dict[int, list[str]] = {}
+        for word in owners:
+            if len(word) > 1:
+                by_start.setdefault(_pair(word), []).append(word)
         starts = frozenset(by_start)
 
-        def present(text: str, _: bytes) -> list[int]:
-            seen = starts.intersection(
-                [text[at : at + _GRAM] for at in range(len(text) - _GRAM + 1)]
-            )
-            found = {number for number, word in short if word in text}
-            found.update(
-                number for start in seen for number, word in by_start[start] if word in text
-            )
-            return sorted(found)
+        def present(view: View) -> list[tuple[int, list[str]]]:
+            text = view.low
+            hits = [hit for word in single if word in text for hit in owners[word]]
+            for start in starts.intersection(_pairs(view.folded)):
+                for word in by_start[start]:
+                    if word in text:
+                        hits += owners[word]
+            return _by_rule(sorted(hits))
 
         return present
 
-    def compile(self, pattern: str) -> Search:
+    def compile(self, rule: Rule) -> Search:
         """`re.ASCII`, for RE2 knows no other classes."""
-        compiled = re.compile(pattern, re.ASCII)
-        return lambda text, _: (found.span() for found in compiled.finditer(text))
+        compiled = re.compile(rule.pattern, re.ASCII)
+        starts = rule.starts
+
+        def search(view: View, words: Sequence[str]) -> Iterable[tuple[int, int]]:
+            text = view.low if rule.folded else view.data
+            if starts != () and len(text) <= SHORT:
+                return _at_words(starts or words, view.low, compiled.match, text)
+            return (found.span() for found in compiled.finditer(text))
+
+        return search
 
 
 class Re2Engine:
@@ -75,37 +103,70 @@ class Re2Engine:
         self._options.log_errors = False
 
     def gate(self, rules: Sequence[Rule]) -> Present:
-        """One automaton for all keywords, or for a rule's narrower gate where its keywords are everywhere."""
+        """One automaton for all keywords and hardly more: it grows with texts not yet seen as long as they are new to it."""
+        owners = [
+            (number, word)
+            for number, rule in enumerate(rules)
+            for word in ((rule.gate,) if rule.gate else rule.keywords)
+        ]
         found = self._re2.Set.SearchSet(self._options)
-        owners: list[int] = []
-        for number, rule in enumerate(rules):
-            for word in (rule.gate,) if rule.gate else map(re.escape, rule.keywords):
-                found.Add(word.encode("latin-1"))
-                owners.append(number)
-        found.Add(b"^")  # matches any text: its absence means that the automaton ran out of memory
+        for number, word in owners:
+            found.Add((rules[number].gate or re.escape(word)).encode("latin-1"))
+        canary = found.Add(b"^")  # matches any text: its absence means that memory ran out
         found.Compile()
-        everything = range(len(rules))
-        canary = len(owners)
+        everything = _by_rule(owners)
 
-        def present(_: str, raw: bytes) -> Sequence[int]:
-            hits = found.Match(raw)
-            if not hits or canary not in hits:
+        def present(view: View) -> list[tuple[int, list[str]]]:
+            hits = sorted(found.Match(view.folded) or ())
+            if not hits or hits.pop() != canary:
                 return everything
-            return sorted({owners[hit] for hit in hits if hit != canary})
+            return _by_rule([owners[hit] for hit in hits])
 
         return present
 
-    def compile(self, pattern: str) -> Search:
-        """The same pattern, byte by byte; `re` on short text, where its calls cost less than RE2's."""
-        in_short = PythonEngine().compile(pattern)
-        compiled = self._re2.compile(pattern.encode("latin-1"), self._options)
+    def compile(self, rule: Rule) -> Search:
+        """The same pattern, byte by byte; on short text `re` where it can be told where to look."""
+        in_short = PythonEngine().compile(rule)
+        compiled = self._re2.compile(rule.pattern.encode("latin-1"), self._options)
 
-        def search(text: str, raw: bytes) -> Iterator[tuple[int, int]]:
-            if len(raw) <= _SHORT:
-                return in_short(text, raw)
-            return (found.span() for found in compiled.finditer(raw))
+        def search(view: View, words: Sequence[str]) -> Iterable[tuple[int, int]]:
+            if len(view.raw) <= (_SHORTEST if rule.starts == () else SHORT):
+                return in_short(view, words)
+            source = view.folded if rule.folded else view.raw
+            return (found.span() for found in compiled.finditer(source))
 
         return search
+
+
+def _pair(word: str) -> int:
+    return int.from_bytes(word[:2].encode("latin-1"), "little")
+
+
+def _pairs(raw: bytes) -> tuple[int, ...]:
+    """Each two neighbours of `raw` as one number."""
+    even, odd = len(raw) // 2, max(0, len(raw) - 1) // 2
+    return unpack(f"<{even}H{odd}H", raw[: 2 * even] + raw[1 : 1 + 2 * odd])
+
+
+def _at_words(
+    words: Sequence[str], low: str, match: Callable[[str, int], re.Match[str] | None], text: str
+) -> list[tuple[int, int]]:
+    """The hits that a search would find, of a pattern all of whose hits begin with one of `words`."""
+    places: list[int] = []
+    for word in words:
+        at = low.find(word)
+        while at >= 0:
+            places.append(at)
+            at = low.find(word, at + 1)
+    if len(words) > 1:
+        places.sort()
+    hits: list[tuple[int, int]] = []
+    end = 0
+    for start in places:
+        if start >= end and (found := match(text, start)):
+            end = found.end()
+            hits.append((start, end))
+    return hits
 
 
 def best_engine() -> Engine:

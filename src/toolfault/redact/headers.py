@@ -36,8 +36,10 @@ def header(view: View, key: str, kind: str, value: Value) -> Spans:
     end = value.end
     has_parameters = scheme is not None and scheme[0].strip().startswith(_PARAMETERS)
     if not value.quoted:
-        many = kind == "cookie" or has_parameters
-        end = _line_end(view.data, start) if many else _word_end(view.data, start)
+        if kind == "cookie" or has_parameters:
+            end = _line_end(view.data, start)
+        elif scheme:
+            end = _word_end(view.data, start)
     text = view.data[start:end][:600]
     if end <= start or ("[REDACTED:" in text and not is_secret("token", text, quoted=True)):
         return

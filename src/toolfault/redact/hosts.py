@@ -11,6 +11,7 @@ _INTERNAL_ENDS = words(
     "internal local corp lan intranet intra localdomain svc private priv consul home localnet"
 )
 _INTERNAL_LABELS = words("internal corp intranet intra lan svc private priv int vpn")
+_ANY_INTERNAL = _INTERNAL_ENDS | _INTERNAL_LABELS | {"arpa"}
 _PUBLIC_ENDS = words(
     "com net org io dev cloud co de uk eu app ai fr nl ch at it es pl se no fi dk be jp cn in br au ca us info biz "
     "tech systems services gov edu mil me tv xyz"
@@ -27,7 +28,13 @@ def is_internal_name(name: str) -> bool:
     """Whether a dotted, lower-case name is one of a private network (`db.internal`, `x.corp.acme.com`)."""
     name = name.strip(".-_")
     labels = name.split(".")
-    if len(labels) < 2 or name in _NOT_HOSTS or name in _LOOPBACK or not _LABELS.fullmatch(name):
+    if (
+        _ANY_INTERNAL.isdisjoint(labels)
+        or len(labels) < 2
+        or name in _NOT_HOSTS
+        or name in _LOOPBACK
+        or not _LABELS.fullmatch(name)
+    ):
         return False
     if labels[-1] in _INTERNAL_ENDS or labels[-2:] == ["home", "arpa"]:
         return True

@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import re
 
-from toolfault.redact.spans import Span, Spans, View
+from toolfault.redact.spans import Span, Spans, View, run_start
 from toolfault.redact.values import looks_random
 
 _PEM_LINE = re.compile(r"(?:\s|\\+[rn])*(?:\n|\\+n)[A-Za-z0-9+/=]{2,}")
 _PEM_BODY = re.compile(
     r"(?:(?:[\s\"'+]|\\+[nr])*(?:Proc-Type|DEK-Info|Version|Comment|Hash|Charset)[^\n\\]{0,100})*(?:(?:[\s\"'+,]|\\+[nr])*[A-Za-z0-9+/=:,-]{12,})+(?:(?:[\s\"'+]|\\+[nr])*[A-Za-z0-9+/]*={1,2})?"
+)
+_PEM_BACKWARDS = re.compile(r"\s+|[nr]\\+|={0,2}[A-Za-z0-9+/]+?(?=[^A-Za-z0-9+/]|[nr]\\|\Z)")
+_WORD = re.compile(r"[A-Za-z]{1,15}")
+_JWT = re.compile(
+    r"[A-Za-z0-9_-]*+\.(?:eyJ|[A-Za-z0-9_-]{8})[A-Za-z0-9_-]*(?:\.[A-Za-z0-9_-]*){0,3}"
 )
 _PEM_END = re.compile(r"-END[A-Z \n]{0,40}-{0,5}")
 
@@ -28,16 +33,12 @@ def private_key(view: View, start: int, end: int) -> Spans:
 
 def private_key_tail(view: View, start: int, end: int) -> Spans:
     """What is left of a key whose beginning was cut off."""
-    window = max(0, start - 8192)
-    text = view.data[window:start]
-    lines = re.split(r"(\s+|\\+[nr])", text)
+    backwards = view.data[max(0, start - 8192) : start][::-1]
     length = 0
-    for part in reversed(lines):
-        if part and not re.fullmatch(r"\s+|(?:\\+[nr])+|[A-Za-z0-9+/]+={0,2}|", part):
+    for part in _PEM_BACKWARDS.finditer(backwards):
+        if part.start() > length or _WORD.fullmatch(part[0]):
             break
-        if re.fullmatch(r"[A-Za-z]{1,15}", part):
-            break
-        length += len(part)
+        length = part.end()
     yield Span(start - length, end, "private_key")
 
 
@@ -47,6 +48,20 @@ def dashed_key(view: View, start: int, end: int) -> Spans:
         r"[A-Z]", view.data[start + 3 : end][:600]
     ):
         yield Span(start, end, "openai_key")
+
+
+def telegram(view: View, start: int, end: int) -> Spans:
+    """A bot's number, of which the hit has the last digit, and its token."""
+    begin = run_start(view.data, start + 1, 12, "0123456789")
+    if start + 1 - begin >= 6:
+        yield Span(begin, end, "telegram_token")
+
+
+def jwt(view: View, start: int, end: int) -> Spans:
+    """Two to five parts with dots between them."""
+    parts = _JWT.match(view.data, end)
+    if parts:
+        yield Span(start, parts.end(), "jwt")
 
 
 def after_last_colon(view: View, start: int, end: int) -> Spans:

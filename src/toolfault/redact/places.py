@@ -19,6 +19,15 @@ _HOST_AFTER = re.compile(r"(?:tcp|unix)?\(|[A-Za-z0-9][A-Za-z0-9.-]{1,200}(?::\d
 _LOCAL_CHARACTERS = (
     string.ascii_letters + string.digits + "._%+'!#$&*-^~" + "".join(map(chr, range(0x80, 0x100)))
 )
+_PATH = re.compile(r"[/?#]")
+_VERSION = re.compile(r"v?\d+(?:\.\d+)*/")
+_PORT = re.compile(r"\d{1,5}(?:[/?#]|\Z)")
+_PARAMETER = re.compile(r"['&]")
+_TOUCHES = re.compile(r"[\w.-]", re.ASCII)
+_GOES_ON = re.compile(r"\w|[.-]\w", re.ASCII)
+_IN_WORD = re.compile(r"[\w:]")
+_ZONE = re.compile(r"(?:%|%25)[A-Za-z][A-Za-z0-9]{1,15}")
+_TILDE_USER = re.compile(r"[A-Za-z_][\w.-]{1,31}(?=/)")
 _DOMAIN = re.compile(r"@(?:[a-z0-9\x80-\xff-]{1,63}\.){1,5}[a-z\x80-\xff]{2,24}")
 _NO_DOMAIN = words("py js ts service whl tgz git next")
 _LAST_GROUP = re.compile(r"(?:\xc2\xa0|[ .+_-])[0-9]+\Z")
@@ -34,6 +43,7 @@ _SCHEME_CHARACTERS = string.ascii_lowercase + string.digits + "_"
 _USERINFO = re.compile(r"[^\s/@\"'<>]{1,300}@")
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")
 _USER = re.compile(r"[^\\/:*?\"'<>|\r\n\t ,;)\]}]+(?:(?: [A-Z][A-Za-z]{0,20}){1,2}(?=[\\/]))?")
+_HOME = re.compile(r"/(?:home|Users)/")
 _SHARED = words("public default shared all defaultuser0 linuxbrew")
 
 
@@ -45,7 +55,7 @@ def at_sign(view: View, start: int, end: int) -> Spans:
     if scheme >= 0 and not _BREAK.search(text):
         if _is_userinfo(text):
             yield Span(start - len(text), start, "credentials")
-        if not re.search(r"[/?#]", text):
+        if not _PATH.search(text):
             return
     run = before[len(before.rstrip(_USERINFO_CHARACTERS)) :]
     bare = _BARE_USERINFO.search(run) if ":" in run else None
@@ -56,23 +66,17 @@ def at_sign(view: View, start: int, end: int) -> Spans:
 
 def _is_host(text: str) -> bool:
     found = _HOST_AFTER.match(text)
-    return (
-        found is not None
-        and not text.startswith("sha256")
-        and not re.match(r"v?\d+(?:\.\d+)*/", found[0])
-    )
+    return found is not None and not text.startswith("sha256") and not _VERSION.match(found[0])
 
 
 def _is_userinfo(text: str) -> bool:
     """Whether `text`, between `://` and `@`, is user and password; a password may hold `/`, `#` and `@`."""
     user, colon, password = text.partition(":")
-    if re.search(r"[/?#]", user) or text in ("", "git", "...", "user", "hg", "svn"):
+    if _PATH.search(user) or text in ("", "git", "...", "user", "hg", "svn"):
         return False
     if not colon:
         return "@" not in user
-    return not re.match(r"\d{1,5}(?:[/?#]|\Z)", password) and not (
-        "@" in password and "?" in password
-    )
+    return not _PORT.match(password) and not ("@" in password and "?" in password)
 
 
 def _email(view: View, start: int) -> Spans:
@@ -80,19 +84,19 @@ def _email(view: View, start: int) -> Spans:
     if not domain:
         return
     begin = run_start(view.data, start, 64, _LOCAL_CHARACTERS)
-    local = re.split(r"['&]", view.data[begin:start])[-1].lstrip(".%+!#$*^~")
+    local = _PARAMETER.split(view.data[begin:start])[-1].lstrip(".%+!#$*^~")
     if local and local != "git" and domain[0].rsplit(".", 1)[-1] not in _NO_DOMAIN:
         yield Span(start - len(local), domain.end(), "email")
 
 
 def card(view: View, start: int, end: int) -> Spans:
     """A card number standing alone: no digit, letter or dot touches it."""
-    if re.match(r"[\w.-]", view.data[start - 1 : start], re.ASCII):
+    if _TOUCHES.match(view.data[start - 1 : start]):
         return
     text = view.data[start:end]
     for groups in (text, _LAST_GROUP.sub("", text)):
         stop = start + len(groups)
-        alone = stop < end or not re.match(r"\w|[.-]\w", view.data[stop : stop + 2], re.ASCII)
+        alone = stop < end or not _GOES_ON.match(view.data, stop, stop + 2)
         if alone and hosts.is_card(groups):
             yield Span(start, stop, "card")
             return
@@ -110,7 +114,7 @@ def address_v4(view: View, start: int, end: int) -> Spans:
 
 def address_v6(view: View, start: int, end: int) -> Spans:
     """A unique local or link-local IPv6 address, with its zone."""
-    if re.search(r"[\w:]\Z", view.data[max(0, start - 1) : start]):
+    if _IN_WORD.match(view.data[start - 1 : start]):
         return
     text = (
         view.data[start:end].rstrip(":.")
@@ -118,7 +122,7 @@ def address_v6(view: View, start: int, end: int) -> Spans:
         else view.data[start:end]
     )
     if hosts.is_private_v6(text):
-        zone = re.compile(r"(?:%|%25)[A-Za-z][A-Za-z0-9]{1,15}").match(view.data, start + len(text))
+        zone = _ZONE.match(view.data, start + len(text))
         yield Span(start, zone.end() if zone else start + len(text), "ip")
 
 
@@ -176,16 +180,15 @@ def named_host(view: View, start: int, end: int) -> Spans:
 
 def port_host(view: View, start: int, end: int) -> Spans:
     """`redis-main:6379`: a single label before a well-known port."""
-    colon = view.data.rfind(":", start, end)
-    begin = run_start(view.data, colon, 200, _NAME_CHARACTERS)
-    name = view.data[begin:colon]
+    begin = run_start(view.data, start, 200, _NAME_CHARACTERS)
+    name = view.data[begin:start]
     if (
-        name
+        name[-1:].isalnum()
         and not name[:1].isdigit()
         and view.data[begin - 1 : begin] != "@"
         and hosts.is_internal_host(name)
     ):
-        yield Span(begin, colon, "host")
+        yield Span(begin, start, "host")
 
 
 def home(view: View, start: int, end: int) -> Spans:
@@ -198,13 +201,15 @@ def home(view: View, start: int, end: int) -> Spans:
     if re.search(r"(?:get|post|put|patch|delete|head|route|path)[ :'\"]{1,3}\Z", before):
         return
     name = _USER.match(view.data, end, end + 64)
-    if name and name[0].lower().rstrip(".") not in _SHARED and "[REDACTED" not in name[0]:
-        yield Span(end, name.end(), "user")
+    while name and name[0].lower().rstrip(".") not in _SHARED and "[REDACTED" not in name[0]:
+        yield Span(name.start(), name.end(), "user")
+        again = _HOME.match(view.data, name.end())
+        name = _USER.match(view.data, again.end(), again.end() + 64) if again else None
 
 
 def tilde_home(view: View, start: int, end: int) -> Spans:
     """`~alice/x`."""
-    name = re.compile(r"[A-Za-z_][\w.-]{1,31}(?=/)").match(view.data, end - 1)
+    name = _TILDE_USER.match(view.data, end - 1)
     if name:
         yield Span(end - 1, name.end(), "user")
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 import re
 
 from toolfault.redact.spans import Span, Spans, View
-from toolfault.redact.values import looks_random, starts_remark, value_at
+from toolfault.redact.values import looks_random, starts_remark, value_at, whole
 
 _CONTINUES = re.compile(
     r"(?:\r?\n|\\r\\n|\\n)(?:[ \t]+[^\s]|[ \t]*(?:FROM|WHERE|AND|OR|JOIN|LEFT|RIGHT|INNER|OUTER|SET|VALUES|ORDER|GROUP|HAVING|LIMIT|OFFSET|"
@@ -103,7 +103,7 @@ def short_password(view: View, start: int, end: int) -> Spans:
             )
             and text[0] != "-"
         ):
-            yield Span(value.start, value.end, "password")
+            yield Span(value.start, whole(view.data, value).end, "password")
 
 
 def user_flag(view: View, start: int, end: int) -> Spans:
@@ -119,7 +119,7 @@ def user_flag(view: View, start: int, end: int) -> Spans:
         and not (user.isdigit() and password.isdigit())
         and "[REDACTED" not in text
     ):
-        yield Span(value.start, value.end, "credentials")
+        yield Span(value.start, whole(view.data, value).end, "credentials")
 
 
 def auth_pair(view: View, start: int, end: int) -> Spans:
@@ -139,4 +139,4 @@ def positional(view: View, start: int, end: int) -> Spans:
     text = view.data[value.start : value.end][:400]
     said = view.low.startswith(("identified", "with"), start)  # words that prose uses as well
     if text and (value.quoted or looks_random(text, 6) or not (said or starts_remark(text))):
-        yield Span(value.start, value.end, "password")
+        yield Span(value.start, whole(view.data, value).end, "password")

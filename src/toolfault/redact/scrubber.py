@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
-from toolfault.redact.engines import Engine, Search
+from toolfault.redact.engines import SHORT, Engine, Search
 from toolfault.redact.headers import decode_base64
-from toolfault.redact.rules import all_rules
+from toolfault.redact.rules import Rule, all_rules
 from toolfault.redact.spans import Span, View
-from toolfault.redact.views import unescape
+from toolfault.redact.views import ESCAPE, unescape
 
 #: Hits of one rule in one text. Text behind more of them is dropped: hostile, and too long to be kept.
 MAX_HITS = 400
+#: The same in a text of which most is dropped anyway, so that each hit may cost what it does in a short one.
+MAX_HITS_IN_LONG = 100
+#: Replacements in one text, for the same reason.
+MAX_MADE = 2000
 #: A replacement may complete what was no secret before; four passes settle every known case.
 MAX_PASSES = 6
 
@@ -25,6 +29,8 @@ MAX_BLOB = 4096
 MAX_DEPTH = 2
 
 _BLOB = r"[A-Za-z0-9+/_-]{16,}={0,2}"
+#: leaves the characters of base64 and makes the others blanks
+_RUNS = bytes(c if re.match(rb"[A-Za-z0-9+/_-]", bytes((c,))) else 32 for c in range(256))
 _REPLACEMENT = re.compile(r"\[REDACTED:(\w{1,40})\]", re.ASCII)
 #: behind a hit: its value was replaced in an earlier pass
 _DONE = re.compile(r"[\\\"'`(\[{ ]{0,4}\[REDACTED:#{1,40}\](?![A-Za-z0-9])")
@@ -47,86 +53,68 @@ class Scrubber:
         self._searches: dict[int, Search] = {}
         self._engine = engine
         self._present = engine.gate(self._rules)
-        self._blob = engine.compile(_BLOB)
+        self._escapes = engine.compile(Rule("encoded", (), ESCAPE, starts=(), folded=False))
+        self._blobs = engine.compile(Rule("encoded", (), _BLOB, starts=(), folded=False))
 
     def scrub(self, text: str) -> str:
         """`text` with every secret replaced by its class; scrubbing the result changes nothing."""
-        raw = text.encode("utf-8", "surrogatepass")
-        data = raw.decode("latin-1")
+        data = text.encode("utf-8", "surrogatepass").decode("latin-1")
         for _ in range(MAX_PASSES):
-            spans = list(_new(data, self._spans(data, raw, depth=0)))
+            data = _bounded(data)
+            spans = list(_new(data, self._spans(data, depth=0)))
             if not spans:
-                return raw.decode("utf-8", "surrogatepass")
+                return data.encode("latin-1").decode("utf-8", "surrogatepass")
             data = _replace(data, spans)
-            raw = data.encode("latin-1")
         raise NotSettledError
 
-    def _spans(self, data: str, raw: bytes, depth: int) -> Iterator[Span]:
-        if (
-            "[REDACTED:" in data
-        ):  # "[REDACTED:token]: x" is no token: the names of classes say nothing
+    def _spans(self, data: str, depth: int) -> Iterator[Span]:
+        if "[REDACTED:" in data:
+            # "[REDACTED:token]: x" is no token: the names of classes say nothing
             data = _REPLACEMENT.sub(lambda found: f"[REDACTED:{'#' * len(found[1])}]", data)
-            raw = data.encode("latin-1")
-        decoded = unescape(data)
+        view = View.of(data)
+        has_mark = "\\" in data or "%" in data or "&" in data
+        decoded = unescape(data, self._escapes(view, ())) if has_mark else None
         if decoded and decoded.is_cut:
             yield Span(decoded.starts[-1], len(data), EXCESS)
-            data, raw = data[: decoded.starts[-1]], raw[: decoded.starts[-1]]
-        yield from self._found(data, raw)
-        yield from self._encoded(data, raw)
+            view = view.cut(decoded.starts[-1])
+        yield from self._found(view)
+        yield from self._encoded(view)
         if decoded is None:
             return
-        inner = decoded.text.encode("latin-1")
         found = (
-            self._spans(decoded.text, inner, depth + 1)
+            self._spans(decoded.text, depth + 1)
             if depth < MAX_DEPTH
-            else self._found(decoded.text, inner)
+            else self._found(View.of(decoded.text))
         )
         for span in found:
             yield Span(decoded.starts[span.start], decoded.starts[span.end], span.kind)
 
-    def _found(self, data: str, raw: bytes) -> Iterator[Span]:
-        folded = raw.lower()
-        view = View(data, folded.decode("latin-1") if folded != raw else data)
-        for number in self._present(view.low, folded):
-            if self._rules[number].also not in view.low:
+    def _found(self, view: View) -> Iterator[Span]:
+        for number, words in self._present(view):
+            rule = self._rules[number]
+            if rule.also not in view.low:
                 continue
-            for span in self._hits(number, view, raw, folded):
+            search = self._searches.get(number)
+            if search is None:
+                search = self._searches[number] = self._engine.compile(rule)
+            hits = search(view, words)
+            if not hits:
+                continue
+            for span in _hidden(rule, view, hits):
                 yield span
                 if span.kind == EXCESS:  # the rest is dropped: no other rule need look at it
-                    view = View(view.data[: span.start], view.low[: span.start])
-                    raw, folded = raw[: span.start], folded[: span.start]
+                    view = view.cut(span.start)
 
-    def _hits(self, number: int, view: View, raw: bytes, folded: bytes) -> Iterator[Span]:
-        rule = self._rules[number]
-        search = self._searches.get(number)
-        if search is None:
-            search = self._searches[number] = self._engine.compile(rule.pattern)
-        text, source = (view.low, folded) if rule.folded else (view.data, raw)
-        at = 0
-        for count, (start, end) in enumerate(search(text, source)):
-            if count == MAX_HITS:
-                yield Span(max(at, start), len(text), EXCESS)
-                return
-            if start < at or (rule.looks_ahead and _DONE.match(view.data, end)):
-                continue
-            at = end
-            if rule.find is None:
-                yield Span(start, end, rule.kind)
-                continue
-            for span in rule.find(view, start, end):
-                if span.end > span.start:
-                    yield span
-                    at = max(at, span.end)
-            if at >= len(text):
-                return
-
-    def _encoded(self, data: str, raw: bytes) -> Iterator[Span]:
+    def _encoded(self, view: View) -> Iterator[Span]:
         """Base64 that hides what would be hidden in plain."""
-        for count, (start, at) in enumerate(self._blob(data, raw)):
-            if count == MAX_HITS:
-                yield Span(start, len(data), EXCESS)
+        if len(view.raw) <= SHORT and not _may_encode(view.raw):
+            return
+        most = _most_hits(view)
+        for count, (start, at) in enumerate(self._blobs(view, ())):
+            if count == most:
+                yield Span(start, len(view.data), EXCESS)
                 return
-            blob = data[start : min(at, start + MAX_BLOB)]
+            blob = view.data[start : min(at, start + MAX_BLOB)]
             if not _MAYBE_TEXT.search(blob) or _PLAIN.fullmatch(blob):
                 continue
             for part in (blob, *_PARTS.split(blob)):
@@ -136,12 +124,55 @@ class Scrubber:
                     break
 
     def _is_secret(self, inner: str) -> bool:
-        return next(self._found(inner, inner.encode("latin-1")), None) is not None
+        return next(self._found(View.of(inner)), None) is not None
+
+
+def _bounded(data: str) -> str:
+    """`data` to the last replacement that is counted."""
+    pieces = data.split("[REDACTED:", MAX_MADE)
+    if len(pieces) <= MAX_MADE:
+        return data
+    return "[REDACTED:".join((*pieces[:MAX_MADE], f"{EXCESS}]"))
+
+
+def _hidden(rule: Rule, view: View, hits: Iterable[tuple[int, int]]) -> Iterator[Span]:
+    """What `rule` hides around its `hits`."""
+    at, most = 0, _most_hits(view)
+    is_again = rule.looks_ahead and "[REDACTED:" in view.data
+    for count, (start, end) in enumerate(hits):
+        if count == most:
+            yield Span(max(at, start), len(view.data), EXCESS)
+            return
+        if start < at or (is_again and _DONE.match(view.data, end)):
+            continue
+        at = end
+        if rule.find is None:
+            yield Span(start, end, rule.kind)
+            continue
+        for span in rule.find(view, start, end):
+            if span.end > span.start:
+                yield span
+                at = max(at, span.end)
+        if at >= len(view.data):
+            return
+
+
+def _most_hits(view: View) -> int:
+    return MAX_HITS if len(view.raw) <= SHORT else MAX_HITS_IN_LONG
+
+
+def _may_encode(raw: bytes) -> bool:
+    """Whether a run of 16 characters may be text in base64."""
+    runs = raw.translate(_RUNS).decode("latin-1").split()
+    return any(len(run) >= 16 and _MAYBE_TEXT.search(run) for run in runs)
 
 
 def _new(data: str, spans: Iterator[Span]) -> Iterator[Span]:
     """`spans` without what an earlier pass has replaced: no replacement is torn, none is replaced alone."""
     made = [found.span() for found in _REPLACEMENT.finditer(data)] if "[REDACTED:" in data else []
+    if not made:
+        yield from (span for span in spans if _SAYS.search(data, span.start, span.end))
+        return
     ends = [end for _, end in made]
     for start, end, kind in spans:
         first = bisect_right(ends, start)
@@ -150,17 +181,20 @@ def _new(data: str, spans: Iterator[Span]) -> Iterator[Span]:
         last = bisect_right(ends, end - 1)
         if last < len(made) and made[last][0] < end < made[last][1]:
             end = made[last][0]  # noqa: PLW2901
-        if _SAYS.search(_REPLACEMENT.sub("", data[start:end]) if made else data[start:end]):
+        if _SAYS.search(_REPLACEMENT.sub("", data[start:end])):
             yield Span(start, end, kind)
 
 
 def _replace(data: str, spans: list[Span]) -> str:
     """Overlapping spans become one, named after the first and widest, of equal ones after the first rule."""
+    if not data.isascii():
+        spans = [_on_characters(data, span) for span in spans]
     pieces: list[str] = []
     at = 0
-    for start, end, kind in _merged(sorted((_on_characters(data, s) for s in spans), key=_order)):
-        pieces += (data[at:start], f"[REDACTED:{kind}]")
-        at = end
+    for start, end, kind in sorted(spans, key=_order):
+        if start >= at:
+            pieces += (data[at:start], f"[REDACTED:{kind}]")
+        at = max(at, end)
     return "".join((*pieces, data[at:]))
 
 
@@ -176,14 +210,3 @@ def _on_characters(data: str, span: Span) -> Span:
     while end < len(data) and "\x80" <= data[end] < "\xc0":
         end += 1
     return Span(start, end, span.kind)
-
-
-def _merged(spans: list[Span]) -> Iterator[Span]:
-    current = spans[0]
-    for span in spans[1:]:
-        if span.start < current.end:
-            current = current._replace(end=max(current.end, span.end))
-        else:
-            yield current
-            current = span
-    yield current

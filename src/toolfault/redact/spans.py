@@ -15,10 +15,23 @@ class Span(NamedTuple):
 
 
 class View(NamedTuple):
-    """The text as one character per byte, and the same in lower case."""
+    """The text as one character per byte, and the same in lower case; both as bytes too."""
 
     data: str
     low: str
+    raw: bytes
+    folded: bytes
+
+    @classmethod
+    def of(cls, data: str) -> View:
+        """All four forms of `data`, whose characters are below U+0100."""
+        raw = data.encode("latin-1")
+        folded = raw.lower()
+        return cls(data, data if folded == raw else folded.decode("latin-1"), raw, folded)
+
+    def cut(self, at: int) -> View:
+        """The view of what stands before `at`."""
+        return View(self.data[:at], self.low[:at], self.raw[:at], self.folded[:at])
 
 
 Spans = Iterator[Span]

@@ -7,15 +7,10 @@ original.
 from __future__ import annotations
 
 import html
-import re
+from collections.abc import Iterable
 from typing import NamedTuple
 
-_ESCAPE = re.compile(
-    r"%[0-9A-Fa-f]{2}|\\{1,8}u00[0-9A-Fa-f]{2}|\\{1,8}x[0-9A-Fa-f]{2}|&(?:#\d{1,4}|#[xX][0-9A-Fa-f]{1,3}|quot|amp|lt|gt|apos|nbsp);|\\{1,8}[nrt\"'/\\]"
-)
-#: cheap: both begin with a literal
-_PERCENT = re.compile(r"%[0-9A-Fa-f]{2}")
-_ENTITY = re.compile(r"&(?:#[0-9xX]|quot;|amp;|lt;|gt;|apos;|nbsp;)")
+ESCAPE = r"%[0-9A-Fa-f]{2}|\\{1,8}u00[0-9A-Fa-f]{2}|\\{1,8}x[0-9A-Fa-f]{2}|&(?:#[0-9]{1,4}|#[xX][0-9A-Fa-f]{1,3}|quot|amp|lt|gt|apos|nbsp);|\\{1,8}[nrt\"'/\\]"
 _CONTROL = {"n": "\n", "r": "\r", "t": "\t"}
 #: escapes undone in one text; what lies behind more of them is cut off
 MAX_ESCAPES = 2000
@@ -29,20 +24,18 @@ class Decoded(NamedTuple):
     is_cut: bool  # more escapes than are undone
 
 
-def unescape(data: str) -> Decoded | None:
-    """`data` with its escapes undone, or None if it has none."""
-    if "\\" not in data and not _PERCENT.search(data) and not _ENTITY.search(data):
-        return None
+def unescape(data: str, escapes: Iterable[tuple[int, int]]) -> Decoded | None:
+    """`data` with its `escapes` undone, or None if it has none."""
     pieces: list[str] = []
     starts: list[int] = []
     at = count = 0
-    for found in _ESCAPE.finditer(data):
+    for start, end in escapes:
         count += 1
         if count > MAX_ESCAPES:
             break
-        starts.extend(range(at, found.start() + 1))
-        pieces += (data[at : found.start()], _plain(found[0]))
-        at = found.end()
+        starts.extend(range(at, start + 1))
+        pieces += (data[at:start], _plain(data[start:end]))
+        at = end
     if not count:
         return None
     is_cut = count > MAX_ESCAPES
