@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Sequence
+from functools import cache
 from struct import unpack
 from typing import Protocol
 
@@ -127,13 +128,15 @@ class Re2Engine:
     def compile(self, rule: Rule) -> Search:
         """The same pattern, byte by byte; on short text `re` where it can be told where to look."""
         in_short = PythonEngine().compile(rule)
-        compiled = self._re2.compile(rule.pattern.encode("latin-1"), self._options)
+        pattern = rule.pattern.encode("latin-1")
+        # compiled with the first long text: it takes a millisecond, and most texts are short
+        compiled = cache(lambda: self._re2.compile(pattern, self._options))
 
         def search(view: View, words: Sequence[str]) -> Iterable[tuple[int, int]]:
             if len(view.raw) <= (_SHORTEST if rule.starts == () else SHORT):
                 return in_short(view, words)
             source = view.folded if rule.folded else view.raw
-            return (found.span() for found in compiled.finditer(source))
+            return (found.span() for found in compiled().finditer(source))
 
         return search
 
