@@ -47,10 +47,14 @@ def is_sound(error: object) -> bool:
     return (
         isinstance(error.code, Code)
         and isinstance(error.reason, str)
-        and isinstance(error.effect, Effect | None)
-        and isinstance(error.retry_after, int | float | None)
-        and all(isinstance(text, str | None) for text in texts)
+        and isinstance(error.effect, _EFFECT)
+        and isinstance(error.retry_after, _SECONDS)
+        and all(isinstance(text, _TEXT) for text in texts)
     )
+
+
+# Made once: to join types with `|` takes longer than to ask.
+_EFFECT, _SECONDS, _TEXT = Effect | None, int | float | None, str | None
 
 
 def effect_of(error: ToolError, tool: Tool) -> Effect:

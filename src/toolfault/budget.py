@@ -47,9 +47,7 @@ def failed(tool: str, conversation: str, state: MutableMapping[str, Any] | None)
         return count
 
 
-def reset(
-    tool: str, conversation: str = "", state: MutableMapping[str, Any] | None = None
-) -> None:
+def reset(tool: str, conversation: str = "", state: MutableMapping[str, Any] | None = None) -> None:
     """Forget the failures of a tool in a conversation; called after ok and declined."""
     if state is not None:
         with _lock, _tolerant():

@@ -250,6 +250,11 @@ class Call(CurrentCall):
         if elapsed is None:
             elapsed = self._elapsed()
         run = self.run
+        if run is not None:
+            reference = self.reference_id if ending else None
+            run.finished(RanTool(self.tool.name, outcome, self._effect, reference))
+        if self._unheard and report.is_off(time.perf_counter_ns()):
+            return
         call = ToolCall(
             tool=self.tool.name,
             outcome=outcome,
@@ -265,8 +270,6 @@ class Call(CurrentCall):
         )
         if ending is not None:
             call = ending.recorded_on(call, self)
-        if run is not None:
-            run.finished(RanTool(call.tool, outcome, call.effect, call.reference_id))
         raised = ending.raised if ending else None
         end = self.start_ns + elapsed
         report.finished(self.span, call, end=end, error=raised, box=self.box)

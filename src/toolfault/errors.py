@@ -131,6 +131,8 @@ _Member = TypeVar("_Member", bound=StrEnum)
 
 
 def _member(kind: type[_Member], name: str, told: str) -> _Member:
+    if isinstance(told, kind):
+        return told
     try:
         return kind(told)
     except ValueError:

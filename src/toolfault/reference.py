@@ -68,7 +68,7 @@ def new(*, random: int | None = None, day: date | None = None) -> str:
 
 
 def _printed(values: list[int]) -> str:
-    text = "".join(_SYMBOLS[value] for value in values)
+    text = "".join(map(_SYMBOLS.__getitem__, values))
     return f"{text[:4]}-{text[4:8]}-{text[8:]}"
 
 

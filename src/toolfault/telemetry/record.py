@@ -24,7 +24,10 @@ def clean(text: str) -> str:
 
 def cleaned(attributes: Attributes) -> Attributes:
     """Attributes whose text can be sent."""
-    return {k: clean(v) if isinstance(v, str) else v for k, v in attributes.items()}
+    for value in attributes.values():
+        if isinstance(value, str) and not value.isascii():
+            return {k: clean(v) if isinstance(v, str) else v for k, v in attributes.items()}
+    return attributes
 
 
 class Attempt(NamedTuple):

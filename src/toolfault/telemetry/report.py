@@ -75,9 +75,12 @@ def finished(
         for listen in listeners:
             listen(call)
         sampled = spans.is_sampled(call_span.span)
-        spans.record(call_span, call, end=end)
+        told = call.attributes()
+        spans.record(call_span, call, told, end=end)
+        if sampled and call_span.reachable and call.outcome in QUIET_OUTCOMES:
+            return  # the span says it all
         if events.is_on():
-            _emit(call_span, call, sampled=sampled, end=end, error=error, box=box)
+            _emit(call_span, call, told, end=end, error=error, box=box)
     except Exception:  # noqa: BLE001 - telemetry guard
         note_fault()
 
@@ -85,19 +88,16 @@ def finished(
 def _emit(
     call_span: spans.CallSpan,
     call: ToolCall,
+    told: Attributes,
     *,
-    sampled: bool,
     end: int,
     error: BaseException | None,
     box: Box | None,
 ) -> None:
-    quiet = call.outcome in QUIET_OUTCOMES
-    if quiet and sampled and call_span.reachable:
-        return  # the span says it all
     place = place_of(call_span)
     events.emit(
-        c.TOOL_CALL if quiet else c.TOOL_ERROR,
-        event_attributes(call),
+        c.TOOL_CALL if call.outcome in QUIET_OUTCOMES else c.TOOL_ERROR,
+        _event_attributes(call, told),
         place=place,
         severity=events.severity_of(call),
         at=end,
@@ -110,7 +110,7 @@ def _emit(
 
 def budget_exhausted(call_span: spans.CallSpan, call: ToolCall) -> None:
     """Report that a call reached the limit of its failure budget; never raises."""
-    send(c.BUDGET_EXHAUSTED, event_attributes(call), call_span)
+    send(c.BUDGET_EXHAUSTED, _event_attributes(call, call.attributes()), call_span)
 
 
 def send(name: str, attributes: Attributes, call_span: spans.CallSpan) -> None:
@@ -128,9 +128,9 @@ def place_of(call_span: spans.CallSpan) -> events.Place:
     return events.Place.minted()
 
 
-def event_attributes(call: ToolCall) -> Attributes:
+def _event_attributes(call: ToolCall, told: Attributes) -> Attributes:
     """The whole record as the attributes of a run event."""
-    told = call.identity() | call.attributes()
+    told = call.identity() | told
     if call.attempts:
         told[c.ATTEMPT_LIST] = call.attempt_list()
     if call.code is not None and call.outcome in ERROR_OUTCOMES:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
 from typing import NamedTuple
 
 from opentelemetry import trace
@@ -106,10 +105,10 @@ def is_tool_span(span: Span, tool: str) -> bool:
     if not span.is_recording():
         return False
     name = getattr(span, "name", "")
-    attributes = getattr(span, "attributes", None) or {}
     if name.startswith(_NAME_PREFIXES):
-        named = name.split(" ", 1)[1]
-    elif any(attributes.get(key) == value for key, value in _KIND_ATTRIBUTES.items()):
+        return bool(name.split(" ", 1)[1] == tool)
+    attributes = getattr(span, "attributes", None) or {}
+    if any(attributes.get(key) == value for key, value in _KIND_ATTRIBUTES.items()):
         named = next((attributes[key] for key in _NAME_ATTRIBUTES if key in attributes), tool)
     else:
         return False
@@ -122,11 +121,18 @@ def start_of(span: Span, default: int) -> int:
     return started if isinstance(started, int) else default
 
 
-def record(call_span: CallSpan, call: ToolCall, *, end: int) -> None:
-    """Write the record on the span, and end it if it is ours."""
+def record(call_span: CallSpan, call: ToolCall, told: Attributes, *, end: int) -> None:
+    """Write the record on the span, and end it if it is ours.
+
+    Args:
+        call_span: the call's span.
+        call: the record.
+        told: its attributes.
+        end: unix ns.
+    """
     span = call_span.span
     if span.is_recording():
-        attributes = call.attributes()
+        attributes = told.copy()
         if not call_span.owned:
             attributes |= call.identity()
             if c.TOOL_TYPE not in (getattr(span, "attributes", None) or {}):
@@ -144,6 +150,7 @@ def record(call_span: CallSpan, call: ToolCall, *, end: int) -> None:
 
 def is_sampled(span: Span) -> bool:
     """Whether the span will be exported."""
-    with suppress(AttributeError):
+    try:
         return span.is_recording() and span.get_span_context().trace_flags.sampled
-    return False
+    except AttributeError:  # a span of somebody else
+        return False
