@@ -12,7 +12,7 @@ import string
 from toolfault.redact.headers import header
 from toolfault.redact.keys import kind_of
 from toolfault.redact.spans import Span, Spans, View, run_start, words
-from toolfault.redact.values import REMARK, Value, is_secret, looks_random, value_at, whole
+from toolfault.redact.values import REMARK, WINDOW, Value, is_secret, looks_random, value_at, whole
 
 _KEY_CHARACTERS = (
     string.ascii_letters + string.digits + "_.$-" + "".join(map(chr, range(0x80, 0x100)))
@@ -81,7 +81,7 @@ def assignment(view: View, start: int, end: int) -> Spans:
         yield from header(view, key, kind, value)
         return
     if key.lower().endswith(("phrase", "mnemonic")) and not value.quoted:
-        line = _EOL.search(view.data, value.start)
+        line = _EOL.search(view.data, value.start, value.start + WINDOW)
         value = Value(value.start, line.start() if line else len(view.data), quoted=True)
     found = is_secret(key, view.data[value.start : value.end][:600], quoted=value.quoted)
     if found:
