@@ -58,6 +58,28 @@ def test_of_overlapping_batches_only_the_new_rows_count(writer, db, make):
     assert writer.load(calls[50:]).calls == 80
 
 
+def test_a_row_is_the_same_whether_known_rows_come_with_it_or_none(writer, db, make):
+    """Without one it goes straight into its table, with one by way of a temporary table."""
+    ok, failed = make.ok(), make.failed()
+    both = {
+        way: (make.again(ok, reference_id=None), make.event(failed, conventions.TOOL_DECLARED, digest=way), make.log(failed, digest=way))
+        for way in (b"straight", b"aroundit")
+    }  # fmt: skip
+    straight, around = ([[row] for row in rows] for rows in both.values())
+    assert writer.load(*straight) == (1, 1, 1)
+    assert writer.load(*(old + new for old, new in zip(straight, around, strict=True))) == (1, 1, 1)
+    for table, apart in (("tool_call_ok", "trace_id span_id"), ("run_event", "digest"), ("log_record", "digest")):  # fmt: skip
+        rows = db.all(f"SELECT to_jsonb({table}) - %s::text[] FROM {table}", apart.split())  # noqa: S608
+        assert rows[0] == rows[1]
+
+
+def test_an_ok_call_given_twice_in_one_batch_is_one_row(writer, db, make):
+    call = make.ok()
+    assert writer.load([call, call._replace(agent="another")]).calls == 1
+    assert db.one("SELECT agent FROM tool_call_ok") == "planner"
+    assert db.one("SELECT sum(calls) FROM call_total") == 1
+
+
 @pytest.mark.parametrize("order", ["span event", "event span", "event", "span", "both"])
 def test_span_and_event_of_a_call_make_one_row_whichever_comes_first(writer, db, make, order):
     call = make.failed()
