@@ -16,6 +16,7 @@ from toolfault.errors import ToolArgumentValidationError, ToolError, ToolResultE
 from toolfault.joined import JoinedCall
 from toolfault.run import ToolFailurePolicy
 from toolfault.taxonomy import Outcome
+from toolfault.telemetry.current import current_call
 from toolfault.telemetry.declared import Tool
 
 OnError = Literal["envelope", "raise"]
@@ -44,7 +45,7 @@ class Hook:
 
     def call(self) -> Call:
         """A call that has not started, or the one that a framework's hook offers."""
-        call: Call | None = joined.offered(self.tool.name)
+        call: Call | None = None if current_call() is None else joined.offered(self.tool.name)
         if isinstance(call, JoinedCall):
             call.lend(self.tool, self.error_map, self.max_attempts, self.budget_limit)
         else:

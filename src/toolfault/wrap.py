@@ -53,7 +53,8 @@ def _sync(function: Any, hook: Hook) -> Any:
                     if isinstance(result, Awaitable):
                         end = call.leave
                         return _awaited(result, hook, call, Asked(function, args, kwargs))
-                    hook.checked(result)
+                    if hook.check is not None:
+                        hook.checked(result)
                 except BaseException as error:  # noqa: BLE001 - `failed` raises cancellation again
                     if (wait := hook.failed(call, error, Asked(function, args, kwargs))) is None:
                         break
