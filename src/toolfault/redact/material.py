@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from toolfault.redact.spans import Span, Spans, View, run_start
-from toolfault.redact.values import looks_random
+from toolfault.redact.values import WINDOW, looks_random
 
 _PEM_LINE = re.compile(r"(?:\s|\\+[rn])*(?:\n|\\+n)[A-Za-z0-9+/=]{2,}")
 _PEM_BODY = re.compile(
@@ -16,6 +16,7 @@ _WORD = re.compile(r"[A-Za-z]{1,15}")
 _JWT = re.compile(
     r"[A-Za-z0-9_-]*+\.(?:eyJ|[A-Za-z0-9_-]{8})[A-Za-z0-9_-]*(?:\.[A-Za-z0-9_-]*){0,3}"
 )
+_JWT_REST = re.compile(r"[A-Za-z0-9_.-]*")
 _PEM_END = re.compile(r"-END[A-Z \n]{0,40}-{0,5}")
 
 
@@ -59,9 +60,10 @@ def telegram(view: View, start: int, end: int) -> Spans:
 
 def jwt(view: View, start: int, end: int) -> Spans:
     """Two to five parts with dots between them."""
-    parts = _JWT.match(view.data, end)
+    parts = _JWT.match(view.data, end, end + WINDOW)
     if parts:
-        yield Span(start, parts.end(), "jwt")
+        rest = _JWT_REST.match(view.data, parts.end()) if parts.end() == end + WINDOW else None
+        yield Span(start, rest.end() if rest else parts.end(), "jwt")
 
 
 def after_last_colon(view: View, start: int, end: int) -> Spans:
