@@ -16,7 +16,7 @@ from starlette.exceptions import HTTPException
 from starlette.staticfiles import StaticFiles
 
 from toolfault.alerts.spec import Spec
-from toolfault.store.queries.base import keeping_plans, open_engine
+from toolfault.store.queries.base import open_engine
 from toolfault.web import (
     api,
     api_lists,
@@ -89,7 +89,6 @@ def make_app(
     )
     app.state.context = Context(
         engine=engine,
-        lookups=keeping_plans(engine),
         doors=Doorkeeper(engine, is_open=is_open),
         registry=registry,
         readiness=readiness,

@@ -27,7 +27,6 @@ class Context:
     """The store, the door and the settings of one application."""
 
     engine: Engine
-    lookups: Engine  # keeps its plans
     doors: Doorkeeper
     registry: Collects
     readiness: Callable[[], str | None]
@@ -48,7 +47,7 @@ class Context:
         """
         caller = f"{address(request)} {principal.token_id}"
         self.doors.refuse_beyond(self.doors.misses, caller)
-        with self.lookups.connect() as conn:
+        with self.engine.connect() as conn:
             answer = lookup(
                 conn,
                 text,

@@ -48,7 +48,7 @@ def answer_page(
 ) -> HTMLResponse:
     """A page with its frame around it."""
     now = ctx.now()
-    with ctx.lookups.connect() as conn:
+    with ctx.engine.connect() as conn:
         with together(conn):
             open_now = lists.incidents(conn, now, now)
             arrived = errors.newest(conn) if principal.services is None else None

@@ -18,7 +18,7 @@ from toolfault.store.models import UNDATED
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping
 
-    from sqlalchemy import URL, Connection, Engine
+    from sqlalchemy import Connection, Engine
 
 #: Services a token may see; None is all of them.
 Scope = frozenset[str] | None
@@ -38,31 +38,15 @@ Row = TypeVar("Row", bound=NamedTuple)
 
 def open_engine(url: str, *, connections: int = 8) -> Engine:
     """An engine for reading: each statement is its own transaction, none runs for long."""
-    return _engine(url.replace("postgresql://", "postgresql+psycopg://", 1), connections)
-
-
-def keeping_plans(engine: Engine, *, connections: int = 8) -> Engine:
-    """An engine for statements with one plan whatever their values are; it ends with the other.
-
-    Planning for the values takes longer than a look-up itself: PostgreSQL would do it each time, as
-    a plan for any day names all partitions and so seems dear, though all but one are left out when
-    it runs.
-    """
-    keeping = _engine(engine.url, connections, "-c plan_cache_mode=force_generic_plan")
-    event.listen(engine, "engine_disposed", lambda _: keeping.dispose())
-    return keeping
-
-
-def _engine(url: str | URL, connections: int, *options: str) -> Engine:
-    kept = f"-c statement_timeout={_STATEMENT_TIMEOUT_MS} -c timezone=UTC"
+    options = f"-c statement_timeout={_STATEMENT_TIMEOUT_MS} -c timezone=UTC"
     engine = create_engine(
-        url,
+        url.replace("postgresql://", "postgresql+psycopg://", 1),
         isolation_level="AUTOCOMMIT",  # saves two round trips a look-up; no statement needs another's snapshot
         pool_size=connections,
         max_overflow=0,
         pool_timeout=5,
         pool_use_lifo=True,  # the connection whose plans are made already
-        connect_args={"connect_timeout": 5, "options": " ".join([kept, *options])},
+        connect_args={"connect_timeout": 5, "options": options},
     )
     event.listen(engine, "checkin", _rests)
     event.listen(engine, "checkout", _still_answers)
