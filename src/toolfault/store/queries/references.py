@@ -157,12 +157,14 @@ _CALL = statement(
 _STEPS = (
     "SELECT",
     columns(Step),
-    "FROM tool_call_all WHERE environment = %(environment)s AND conversation_id = (",
-    "SELECT conversation_id FROM tool_call",
-    "WHERE trace_id = %(trace_id)s AND span_id = %(span_id)s AND started_at = %(at)s) AND",
+    "FROM tool_call_all WHERE environment = %(environment)s",
+    "AND conversation_id = (SELECT conversation_id FROM own) AND",
     in_scope(),
 )
+# The call is read for its conversation once: planning it in both halves would take as long again.
 _AROUND_IT = statement(
+    "WITH own AS MATERIALIZED (SELECT conversation_id FROM tool_call",
+    "WHERE trace_id = %(trace_id)s AND span_id = %(span_id)s AND started_at = %(at)s)",
     "SELECT * FROM ((",
     *_STEPS,
     "AND started_at <= %(at)s AND started_at > %(since)s ORDER BY started_at DESC LIMIT %(most)s",
