@@ -33,16 +33,25 @@ class Service(Protocol):
 
 
 def look_up(where: Service, reference: str) -> dict[str, Any]:
-    """The API's answer for one reference, found or not."""
-    asked = quote(reference.encode("utf-8", "replace"), safe="")
-    return _asked(where, f"/api/v1/references/{asked}")
+    """The API's answer for one reference, or for the text it stands in; found or not.
+
+    Raises:
+        ServiceError: what came is no such answer.
+    """
+    one_line = " ".join(reference.split())  # an address with line breaks is not routed everywhere
+    asked = quote(one_line.encode("utf-8", "replace"), safe="")
+    return _with(_asked(where, f"/api/v1/references/{asked}"), where, "state", "matches")
 
 
 def page(where: Service, path: str, **filters: str | int | None) -> dict[str, Any]:
-    """The newest items of one list of the API, narrowed to what is given."""
+    """The newest items of one list of the API, narrowed to what is given.
+
+    Raises:
+        ServiceError: what came is no list.
+    """
     given = {name: value for name, value in filters.items() if value is not None}
     asked = urlencode(given, errors="replace")
-    return _asked(where, f"/api/v1/{path}?{asked}")
+    return _with(_asked(where, f"/api/v1/{path}?{asked}"), where, "items")
 
 
 def dead_letter(where: Service, letter: str) -> dict[str, Any]:
@@ -60,7 +69,7 @@ def dead_letter(where: Service, letter: str) -> dict[str, Any]:
 def acknowledge(where: Service, letter: str) -> bool:
     """Take a dead letter off the waiting list; False where none waits under that id."""
     answer = _asked(where, f"/api/v1/dead-letters/{quote(letter, safe='')}/ack", method="POST")
-    return "status" not in answer
+    return not answer  # a refusal has a body
 
 
 def _asked(where: Service, path: str, method: str = "GET") -> dict[str, Any]:
@@ -100,6 +109,16 @@ def _refusal(url: str, error: urllib.error.HTTPError) -> str:
         wrong = _decoded(error.read(), url).get("errors") or [{}]
         return f"A filter is not accepted: {wrong[0].get('field')}. {wrong[0].get('problem')}"
     return f"{url} answered {error.code}. Its log says why; {url}/readyz says whether it is ready."
+
+
+def _with(answer: dict[str, Any], where: Service, *parts: str) -> dict[str, Any]:
+    """The answer, where it has these parts: a refusal, or another program's JSON, has not."""
+    if not answer.keys() >= set(parts):
+        raise ServiceError(
+            f"{where.url} gave no answer to this question. Check --url or TOOLFAULT_URL, and that "
+            "the service is of this command's version: toolfault --version"
+        )
+    return answer
 
 
 def _decoded(body: bytes, url: str) -> dict[str, Any]:
