@@ -6,6 +6,7 @@ import signal
 import socket
 import subprocess
 import sys
+from importlib.metadata import version
 
 import psycopg
 import pytest
@@ -115,14 +116,17 @@ def test_a_filter_that_is_not_accepted_is_named(service, toolfault):
     assert err.startswith("toolfault: A filter is not accepted: code.0. Give 'INVALID_ARGUMENT'")
 
 
-def test_a_time_that_is_not_accepted_is_told_how_one_looks(service, toolfault):
-    code, _, err = toolfault("errors", "--since", "yesterday", "--url", service.web)
-
-    assert code == 1
-    assert err == (
-        "toolfault: A filter is not accepted: since. "
-        "Give a time with its zone, as in 2026-11-30T14:00:00Z.\n"
+def test_a_time_that_is_not_accepted_is_told_how_one_looks(toolfault):
+    assert toolfault("errors", "--since", "yesterday") == (
+        2,
+        "",
+        "toolfault: 'yesterday' is not a time. Give an age such as 30m, 2h or 7d, "
+        "a day such as 2026-11-30 (from 0:00 UTC), or 2026-11-30T14:00:00Z.\n",
     )
+
+
+def test_the_version_is_that_of_the_package(toolfault):
+    assert toolfault("--version") == (0, f"toolfault {version('toolfault')}\n", "")
 
 
 def test_no_service_is_a_sentence(toolfault):
@@ -260,7 +264,7 @@ def test_a_file_of_alerts_that_cannot_be_used_is_all_that_is_told(database_url, 
 
     assert ended.returncode == 2
     assert ended.stderr == (
-        f"toolfault: {tmp_path}/mine.yml: No such file or directory. "
+        f"toolfault: {tmp_path}/mine.yml cannot be read (No such file or directory). "
         "Give an alerts' settings file.\n"
     )
 

@@ -56,8 +56,7 @@ def test_what_is_given_replaces_the_shipped_value_and_nothing_else(tmp_path):
         ),
         (
             "alerts:\n  internal_error_spike:\n    nats: many\n",
-            "mine.yml:3: alerts.internal_error_spike.nats: Input should be a valid number, "
-            "unable to parse string as a number.",
+            "mine.yml:3: alerts.internal_error_spike.nats: this must be a number.",
         ),
         (
             "alerts:\n\n  target_down: {wait: five minutes}\n",
@@ -77,7 +76,7 @@ def test_what_is_given_replaces_the_shipped_value_and_nothing_else(tmp_path):
         ),
         (
             "alerts:\n  watchdog:\n    severity: loud\n",
-            "mine.yml:3: alerts.watchdog.severity: Input should be 'critical', 'warning', "
+            "mine.yml:3: alerts.watchdog.severity: this must be 'critical', 'warning', "
             "'ticket' or 'none'.",
         ),
         (
@@ -86,8 +85,8 @@ def test_what_is_given_replaces_the_shipped_value_and_nothing_else(tmp_path):
         ),
         (
             "places:\n  - service: a\n    alerts:\n      internal_eror_spike: {nats: 3}\n",
-            "mine.yml:4: places.0.alerts.internal_eror_spike: no such alert; did you mean "
-            "internal_error_spike?.",
+            "mine.yml:4: places.0.alerts.internal_eror_spike: there is no such alert. Did you "
+            "mean internal_error_spike?",
         ),
         (
             "places:\n  - tool: a\n    alerts:\n      many_tools_failing: {tools: 9}\n",
@@ -109,6 +108,75 @@ def test_what_is_given_replaces_the_shipped_value_and_nothing_else(tmp_path):
             "mine.yml:3: links is given twice.",
         ),
         ("- a\n", "mine.yml:1: this must be a mapping such as `alerts:`."),
+        (
+            "jobs: {replica_labels: pod}\n",
+            "mine.yml:1: jobs.replica_labels: this must be a list (for example `[instance]`).",
+        ),
+        (
+            "alerts:\n  internal_error_spike: 16\n",
+            "mine.yml:2: alerts.internal_error_spike: this must be a mapping of its limits "
+            "(for example `{nats: 14}`).",
+        ),
+        (
+            "places:\n  - service: a\n    alerts: {internal_error_spike: 16}\n",
+            "mine.yml:3: places.0.alerts.internal_error_spike: this must be a mapping of its "
+            "limits (for example `{nats: 14}`).",
+        ),
+        (
+            "jobs: 3\n",
+            "mine.yml:1: jobs: this must be a mapping (for example `{service: toolfault}`).",
+        ),
+        ("places: 3\n", "mine.yml:1: places: this must be a list."),
+        (
+            "receivers:\n  owner_channels: 3\n",
+            "mine.yml:2: receivers.owner_channels: this must be a mapping.",
+        ),
+        (
+            'stack: {replicas: ["toolfault:8700"]}\n',
+            "mine.yml:1: stack.replicas.0: this must be written like http://localhost:3000.",
+        ),
+        ("stack: {replicas: []}\n", "mine.yml:1: stack.replicas: this must have at least 1."),
+        (
+            "alerts: {internal_error_spike: {factor: 0.5}}\n",
+            "mine.yml:1: alerts.internal_error_spike.factor: this must be at least 1.",
+        ),
+        (
+            "places: [{service: a, alerts: {internal_error_spike: {factor: 0.5}}}]\n",
+            "mine.yml:1: places.0.alerts.internal_error_spike.factor: this must be at least 1.",
+        ),
+        (
+            "alerts: {many_tools_failing: {tools: 1}}\n",
+            "mine.yml:1: alerts.many_tools_failing.tools: this must be at least 2.",
+        ),
+        (
+            "places: [{service: a, alerts: {many_tools_failing: {tools: 1}}}]\n",
+            "mine.yml:1: places.0.alerts.many_tools_failing.tools: this must be at least 2.",
+        ),
+        (
+            "places:\n  - service: a\n",
+            "mine.yml:2: places.0: say under `alerts` what is different there.",
+        ),
+        (
+            "places:\n"
+            "  - {service: a, tool: t, alerts: {internal_error_spike: {nats: 9}}}\n"
+            "  - {service: a, alerts: {internal_error_spike: {nats: 9}}}\n"
+            "  - {tool: t, service: a, alerts: {internal_error_spike: {nats: 10}}}\n",
+            "mine.yml:4: places.2: this is the same place as places.0; write both as one.",
+        ),
+        (
+            "receivers: {owner_channels: {ghost: '#ghosts'}}\n"
+            "alerts: {internal_error_spike: {owner: ghst}}\n",
+            "mine.yml:2: alerts.internal_error_spike.owner: ghst has no channel in "
+            "receivers.owner_channels. Did you mean ghost?",
+        ),
+        (
+            "receivers: {owner_channels: {payments: '#p'}}\n"
+            "places:\n"
+            "  - {service: a, alerts: {internal_error_spike: {owner: ghost}}}\n",
+            "mine.yml:3: places.0.alerts.internal_error_spike.owner: ghost has no channel in "
+            "receivers.owner_channels. Give it one.",
+        ),
+        ("? [a]\n: b\n", "mine.yml:1: the name of a setting must be text."),
     ],
 )
 def test_a_mistake_is_told_by_line_and_field(tmp_path, text, told):
@@ -122,13 +190,15 @@ def test_every_mistake_is_told_at_once(tmp_path):
 
 def test_broken_yaml_and_a_missing_file_are_told_in_a_sentence(tmp_path):
     assert _mistake(tmp_path, "alerts:\n  a: b: c\n").startswith("mine.yml:2: ")
-    with pytest.raises(SettingError, match="No such file or directory"):
+    with pytest.raises(SettingError, match=r"missing\.yml cannot be read \(.+\)\. Give an"):
         read(tmp_path / "missing.yml")
 
 
 def test_a_place_that_is_no_folder_is_told_in_a_sentence(tmp_path):
     (tmp_path / "file").touch()
-    with pytest.raises(SettingError, match=r"file: .+\. Name a folder that can be written to\."):
+    with pytest.raises(
+        SettingError, match=r"cannot be written \(.+\)\. Name a folder that can be written to\."
+    ):
         build(tmp_path / "file", Spec())
 
 

@@ -41,7 +41,8 @@ def write(directory: Path, texts: Mapping[str, str]) -> list[Path]:
             path.write_text(text, encoding="utf-8")
     except OSError as refused:
         raise SettingError(
-            f"{refused.filename}: {refused.strerror}. Name a folder that can be written to."
+            f"{refused.filename} cannot be written ({refused.strerror}). "
+            "Name a folder that can be written to."
         ) from None
     return paths
 

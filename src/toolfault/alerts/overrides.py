@@ -14,6 +14,8 @@ Name = Annotated[str, Field(min_length=1, max_length=200)]
 Positive = Annotated[float, Field(gt=0)]
 Share = Annotated[float, Field(gt=0, le=1)]
 Whole = Annotated[int, Field(ge=1)]
+Times = Annotated[float, Field(ge=1)]  # below, less than the usual would be far above it
+Many = Annotated[int, Field(ge=2)]
 
 CLOSED = ConfigDict(extra="forbid")
 
@@ -28,14 +30,14 @@ class Change:
     severity: Severity | None = None
     owner: str | None = None
     nats: Positive | None = None
-    factor: Positive | None = None
+    factor: Times | None = None
     apart: Whole | None = None
     floor: Share | None = None
     share: Share | None = None
     calls: Whole | None = None
     buckets: Whole | None = None
     burst: Whole | None = None
-    tools: Whole | None = None
+    tools: Many | None = None
     more_than: Annotated[float, Field(ge=0)] | None = None
     least: Positive | None = None
 

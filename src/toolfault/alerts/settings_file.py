@@ -10,12 +10,17 @@ import yaml
 from pydantic import TypeAdapter, ValidationError
 
 from toolfault.alerts.conditions import CONDITIONS
+from toolfault.alerts.mistakes import causes, words
 from toolfault.alerts.spec import Alerts, Spec, alert_name, seconds
 from toolfault.settings import SettingError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
+
+    from pydantic_core import ErrorDetails
+
+    from toolfault.alerts.overrides import Place
 
 _ADAPTER = TypeAdapter(Spec)
 Field = tuple[str | int, ...]
@@ -30,7 +35,9 @@ def read(path: Path) -> Spec:
     try:
         root = yaml.compose(path.read_text(encoding="utf-8"), Loader=yaml.SafeLoader)
     except OSError as missing:
-        raise SettingError(f"{path}: {missing.strerror}. Give an alerts' settings file.") from None
+        raise SettingError(
+            f"{path} cannot be read ({missing.strerror}). Give an alerts' settings file."
+        ) from None
     except yaml.MarkedYAMLError as broken:
         raise _no_yaml(path, broken) from None
     except (yaml.YAMLError, UnicodeDecodeError) as broken:
@@ -83,6 +90,10 @@ def _lines(node: yaml.Node, at: Field, path: str) -> Iterator[tuple[Field, int]]
     if isinstance(node, yaml.MappingNode):
         seen: set[str] = set()
         for key, value in node.value:
+            if not isinstance(key, yaml.ScalarNode):
+                raise SettingError(
+                    f"{path}:{key.start_mark.line + 1}: the name of a setting must be text."
+                )
             if key.value in seen:
                 raise SettingError(
                     f"{path}:{key.start_mark.line + 1}: {_dotted((*at, key.value))} is given twice."
@@ -96,10 +107,7 @@ def _validated(values: dict[str, Any], path: str, lines: dict[Field, int]) -> Sp
     try:
         return _ADAPTER.validate_python(_over(_ADAPTER.dump_python(Spec()), values))
     except ValidationError as wrong:
-        told = [
-            _told(path, lines, error["loc"], error["type"], error["msg"])
-            for error in wrong.errors()
-        ]
+        told = [_told(path, lines, error) for error in causes(wrong.errors())]
         raise SettingError("\n".join(told)) from None
 
 
@@ -111,14 +119,11 @@ def _over(usual: Any, given: Any) -> Any:
     return {**usual, **given, **merged}
 
 
-def _told(path: str, lines: dict[Field, int], where: Field, kind: str, message: str) -> str:
-    field, line = _nearest(lines, where)
-    if kind == "unexpected_keyword_argument":
+def _told(path: str, lines: dict[Field, int], error: ErrorDetails) -> str:
+    field, line = _nearest(lines, error["loc"])
+    if error["type"] == "unexpected_keyword_argument":
         return f"{path}:{line}: {_dotted(field)} is no setting. {_meant(field)}".rstrip()
-    if kind == "string_pattern_mismatch":
-        example = "http://localhost:3000" if "://" in message else "5m"
-        message = f"this must be written like {example}"
-    return f"{path}:{line}: {_dotted(field)}: {message}."
+    return f"{path}:{line}: {_dotted(field)}: {words(error, _usual(field))}."
 
 
 def _nearest(lines: dict[Field, int], where: Field) -> tuple[Field, int]:
@@ -133,45 +138,74 @@ def _dotted(field: Field) -> str:
 
 
 def _meant(field: Field) -> str:
-    usual: Any = _ADAPTER.dump_python(Spec())
-    for name in field[:-1]:
-        usual = usual.get(name, {}) if isinstance(usual, dict) else {}
-    near = difflib.get_close_matches(str(field[-1]), [*usual] if isinstance(usual, dict) else [], 1)
+    return _did_you_mean(str(field[-1]), _usual(field[:-1]))
+
+
+def _did_you_mean(given: str, known: Any) -> str:
+    near = difflib.get_close_matches(given, known if isinstance(known, dict) else (), 1)
     return f"Did you mean {near[0]}?" if near else ""
 
 
+def _usual(field: Field) -> Any:
+    """What is shipped there; of an alert in a place, that of the alert."""
+    usual: Any = _ADAPTER.dump_python(Spec())
+    for name in (field[2:] or field) if field[:1] == ("places",) else field:
+        usual = usual.get(name) if isinstance(usual, dict) else None
+    return usual
+
+
 def _checked(spec: Spec, path: str, lines: dict[Field, int]) -> Spec:
-    """What a place may change depends on the alert, and windows on one another."""
-    if seconds(spec.windows.short) < 2 * seconds(spec.windows.stretch):
-        _refuse(
-            path,
-            lines,
-            ("windows", "stretch"),
-            "two of windows.stretch must fit into windows.short",
-        )
-    known = {one.name: getattr(spec.alerts, one.name) for one in fields(Alerts)}
-    for index, place in enumerate(spec.places):
-        if not place.where():
-            _refuse(path, lines, ("places", index), "name a service, an environment or a tool")
-        for key, change in place.alerts.items():
-            field: Field = ("places", index, "alerts", key)
-            if key not in known:
-                near = difflib.get_close_matches(key, known, 1)
-                _refuse(path, lines, field, f"no such alert; {_or_known(near)}")
-            labels = CONDITIONS[key].labels
-            for name in place.where():
-                if name not in labels or CONDITIONS[key].base is None:
-                    _refuse(path, lines, field, f"{alert_name(key)} is not told apart by {name}")
-            for name in change.given():
-                if not hasattr(known[key], name):
-                    _refuse(path, lines, (*field, name), f"{alert_name(key)} has no such limit")
+    """What a place may change depends on the alert; windows, places and owners on one another."""
+    for field, why in _contradictions(spec):
+        where, line = _nearest(lines, field)
+        told = f"{path}:{line}: {_dotted(where)}: {why}"
+        raise SettingError(told if told.endswith("?") else f"{told}.")
     return spec
 
 
-def _or_known(near: list[str]) -> str:
-    return f"did you mean {near[0]}?" if near else "see runbooks.md for their names"
+def _contradictions(spec: Spec) -> Iterator[tuple[Field, str]]:
+    if seconds(spec.windows.short) < 2 * seconds(spec.windows.stretch):
+        yield ("windows", "stretch"), "two of windows.stretch must fit into windows.short"
+    known = {one.name: getattr(spec.alerts, one.name) for one in fields(Alerts)}
+    for key, alert in known.items():
+        yield from _unknown_owner(spec, ("alerts", key, "owner"), alert.owner)
+    for index, place in enumerate(spec.places):
+        yield from _wrong_place(spec, index, place)
+        for key in place.alerts:
+            yield from _wrong_change(spec, ("places", index, "alerts", key), place, known)
 
 
-def _refuse(path: str, lines: dict[Field, int], field: Field, why: str) -> None:
-    where, line = _nearest(lines, field)
-    raise SettingError(f"{path}:{line}: {_dotted(where)}: {why}.")
+def _wrong_place(spec: Spec, index: int, place: Place) -> Iterator[tuple[Field, str]]:
+    field: Field = ("places", index)
+    if not place.where():
+        yield field, "name a service, an environment or a tool"
+    if not place.alerts:
+        yield field, "say under `alerts` what is different there"
+    for before, other in enumerate(spec.places[:index]):
+        if other.where() == place.where():
+            yield field, f"this is the same place as places.{before}; write both as one"
+
+
+def _wrong_change(
+    spec: Spec, field: Field, place: Place, known: dict[str, Any]
+) -> Iterator[tuple[Field, str]]:
+    key = str(field[-1])
+    if key not in known:
+        meant = _did_you_mean(key, known) or "See runbooks.md for their names"
+        yield field, f"there is no such alert. {meant}"
+        return
+    for name in place.where():
+        if name not in CONDITIONS[key].labels or CONDITIONS[key].base is None:
+            yield field, f"{alert_name(key)} is not told apart by {name}"
+    for name in place.alerts[key].given():
+        if not hasattr(known[key], name):
+            yield (*field, name), f"{alert_name(key)} has no such limit"
+    yield from _unknown_owner(spec, (*field, "owner"), place.alerts[key].owner)
+
+
+def _unknown_owner(spec: Spec, field: Field, owner: str | None) -> Iterator[tuple[Field, str]]:
+    """Once owners have channels, one without would be a misspelt one whose alerts go elsewhere."""
+    channels = spec.receivers.owner_channels
+    if owner and channels and owner not in channels:
+        meant = _did_you_mean(owner, channels) or "Give it one"
+        yield field, f"{owner} has no channel in receivers.owner_channels. {meant}"

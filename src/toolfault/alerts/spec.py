@@ -14,11 +14,13 @@ from pydantic import Field
 from toolfault.alerts.overrides import (
     CLOSED,
     Duration,
+    Many,
     Name,
     Place,
     Positive,
     Severity,
     Share,
+    Times,
     Whole,
 )
 
@@ -50,7 +52,7 @@ class Above(Alert):
     """Far above what the subject's own history predicts, and enough to matter."""
 
     nats: Positive  # surprise: Poisson log-likelihood ratio of the count
-    factor: Positive  # times the usual
+    factor: Times  # times the usual
     floor: Share  # of the calls
 
 
@@ -83,7 +85,7 @@ class Rejected(Alert):
 class Several(Alert):
     """Many tools of a service at once."""
 
-    tools: Whole = 5
+    tools: Many = 5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
