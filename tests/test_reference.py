@@ -154,3 +154,22 @@ def test_nothing_that_can_be_a_reference_gives_no_candidates(text):
 @given(st.text(max_size=300))
 def test_any_text_may_be_pasted(text):
     assert all(0 < len(found) <= 64 for found in reference.candidates(text))
+
+
+@pytest.mark.parametrize(
+    "written",
+    [
+        "９３８Ｎ-ＫＲＫＡ-Ｓ１８Ｐ",
+        "９３８ｎ－ｋｒｋａ－ｓ１８ｐ",
+        "見て: ９３８Ｎ－ＫＲＫＡ－Ｓ１８Ｐ、だめ",
+    ],
+)
+def test_full_width_symbols_are_read(written):
+    assert "938N-KRKA-S18P" in reference.candidates(written)
+    assert reference.all_in(written) == ["938N-KRKA-S18P"]
+
+
+def test_a_text_is_read_for_65536_characters():
+    room = "x " * 32_761
+    assert reference.all_in(f"{room}938N-KRKA-S18P") == ["938N-KRKA-S18P"]
+    assert reference.all_in(f"{room} 938N-KRKA-S18P") == []

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 import secrets
+import unicodedata
 from datetime import UTC, date, datetime, timedelta
 from itertools import combinations
 
@@ -72,11 +73,16 @@ def _printed(values: list[int]) -> str:
     return f"{text[:4]}-{text[4:8]}-{text[8:]}"
 
 
+def _plain(text: str) -> str:
+    """Full-width and other compatibility forms as the letters they stand for."""
+    return text if text.isascii() else unicodedata.normalize("NFKC", text)
+
+
 def _values(text: str) -> list[int] | None:
     """Symbol values of a text that has the form of a reference, read tolerantly."""
     if len(text) > 4 * _LENGTH:
         return None
-    symbols = _SEPARATORS.sub("", text).upper()
+    symbols = _SEPARATORS.sub("", _plain(text)).upper()
     if len(symbols) != _LENGTH or not _VALUES.keys() >= set(symbols):
         return None
     return [_VALUES[symbol] for symbol in symbols]
@@ -85,7 +91,7 @@ def _values(text: str) -> list[int] | None:
 def canonical(text: str) -> str | None:
     """`text` as a reference is printed, or None if it does not have the form of one.
 
-    Case, dashes and spaces do not matter; O is read as 0, I and L as 1. The check is not made.
+    Case, width, dashes and spaces do not matter; O is read as 0, I and L as 1. The check is not made.
     """
     values = _values(text)
     return None if values is None else _printed(values)
@@ -131,7 +137,8 @@ _NAMED = re.compile(
 _GROUPED = re.compile(r"(?<![\w-])[0-9A-Za-z]{4}([-‐-― ])[0-9A-Za-z]{4}\1[0-9A-Za-z]{4}(?![\w-])")
 _SOLID = re.compile(r"(?<![\w-])[0-9A-Za-z]{12}(?![\w-])")
 _UUID = re.compile(r"(?<![\w-])[0-9A-Fa-f]{8}(?:-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}(?![\w-])")
-_LONGEST_PASTE = 20_000
+#: A text is read this far, in characters.
+LONGEST_PASTE = 65_536
 
 
 def candidates(text: str) -> list[str]:
@@ -145,7 +152,7 @@ def candidates(text: str) -> list[str]:
     found = [given] if is_foreign(given) else []
     if (form := canonical(given)) is not None:
         return [*dict.fromkeys([*found, form])]
-    pasted = text[:_LONGEST_PASTE]
+    pasted = _plain(text[:LONGEST_PASTE])
     shaped = [match.group() for match in (*_GROUPED.finditer(pasted), *_SOLID.finditer(pasted))]
     forms = [form for form in map(canonical, shaped) if form is not None]
     named = [match.group(1).rstrip(".:/-") for match in _NAMED.finditer(pasted)]
@@ -161,7 +168,7 @@ def candidates(text: str) -> list[str]:
 
 def all_in(text: str) -> list[str]:
     """Every reference in a text whose check fits, as it is printed, in the order of the text."""
-    pasted = text[:_LONGEST_PASTE]
+    pasted = _plain(text[:LONGEST_PASTE])
     shaped = [*_GROUPED.finditer(pasted), *_SOLID.finditer(pasted)]
     ordered = [match.group() for match in sorted(shaped, key=re.Match.start)]
     return [*dict.fromkeys(filter(None, map(canonical, filter(is_valid, ordered))))]

@@ -1,5 +1,7 @@
 """The API and the plain routes, over HTTP."""
 
+from urllib.parse import quote
+
 import httpx
 import pytest
 from prometheus_client import CollectorRegistry, Counter
@@ -44,6 +46,57 @@ async def test_a_reference_may_hold_slashes_and_percent_signs(store, make, web):
     store([make.call(reference_id="a/b%2Fc")])
     response = await web.get("/api/v1/references/a%2Fb%252Fc")
     assert response.json()["reference"] == "a/b%2Fc"
+
+
+@pytest.mark.parametrize(
+    "broken", ["Please help\n(ref {})", "ref\r\n{}\n", "{}\u2028thanks", "\n{}"]
+)
+async def test_a_paste_may_hold_line_breaks(store, make, web, broken):
+    call = make.call()
+    store([call])
+    pasted = quote(broken.format(call.reference_id), safe="")
+    answer = await web.get(f"/api/v1/references/{pasted}")
+    assert (answer.status_code, answer.json()["reference"]) == (200, call.reference_id)
+    page = await web.get(f"/r/{pasted}")
+    assert page.status_code == 200
+    assert call.reference_id in page.text
+
+
+async def test_a_paste_with_line_breaks_and_no_reference_has_a_state_too(web):
+    answer = await web.get("/api/v1/references/it%0Afailed%0A")
+    assert (answer.status_code, answer.json()["state"]) == (404, "unknown")
+    assert "Nothing is known" in (await web.get("/r/it%0Afailed%0A")).text
+
+
+async def test_a_long_paste_is_read_to_its_end(store, make, web):
+    call = make.call()
+    store([call])
+    read = await web.get(f"/api/v1/references/{'x.' * 31_000}/{call.reference_id}")
+    assert read.json()["reference"] == call.reference_id
+
+
+@pytest.mark.parametrize(
+    ("path", "query"), [("/api/v1/references/{}", ""), ("/r/{}", ""), ("/look", "q={}")]
+)
+async def test_a_longer_one_is_refused_with_a_sentence(engine, path, query):
+    text = "x" * 65_537
+    app, sent = make_app(engine, registry=CollectorRegistry()), []
+    scope = {
+        "type": "http",
+        "method": "GET",
+        "path": path.format(text),
+        "raw_path": path.format(text).encode(),
+        "query_string": query.format(text).encode(),
+        "headers": [(b"host", b"127.0.0.1:8700")],
+    }
+
+    async def send(message):
+        sent.append(message)
+
+    # Clients refuse such an address of themselves.
+    await app(scope, None, send)
+    assert sent[0]["status"] == 414
+    assert "longer than 65,536 characters" in sent[1]["body"].decode()
 
 
 async def test_every_look_up_is_recorded(web, connection):

@@ -99,6 +99,13 @@ async def test_time_filters_go_by_arrival(store, make, web):
     assert await references(web, until=cut) == [old.reference_id]
 
 
+@pytest.mark.parametrize("at", ["0001-01-01T00:00:00+01:00", "9999-12-31T23:59:59-23:59"])
+@pytest.mark.parametrize("path", ["/errors", "/api/v1/errors"])
+async def test_a_moment_at_the_edge_of_the_calendar_is_a_bound_like_any_other(web, path, at):
+    response = await web.get(path, params={"since": at, "until": at})
+    assert response.status_code == 200
+
+
 @pytest.mark.parametrize(
     "query",
     [

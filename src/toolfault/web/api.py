@@ -43,6 +43,7 @@ PROBLEMS: dict[int | str, dict[str, Any]] = {
         (403, "The token lacks the role."),
         (404, "There is no such thing, or it is out of the token's scope."),
         (413, "The body is too large."),
+        (414, "The pasted text is too long."),
         (422, "A value is not accepted."),
         (429, "Too many attempts."),
         (503, "The database does not answer."),
@@ -53,7 +54,7 @@ operation = APIRouter(include_in_schema=False)
 
 
 @router.get(
-    "/references/{ref:path}",
+    "/references/{ref:pasted}",
     response_model=Answer,
     responses={
         **PROBLEMS,

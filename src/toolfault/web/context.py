@@ -10,9 +10,12 @@ from typing import TYPE_CHECKING, Annotated
 from fastapi import Depends
 from starlette.requests import Request
 
+from toolfault.reference import LONGEST_PASTE
 from toolfault.store.queries import changes
+from toolfault.web import pasted  # noqa: F401 - routes name its convertor
 from toolfault.web.access import Doorkeeper, Principal, address
 from toolfault.web.lookup import Links, lookup
+from toolfault.web.problems import ProblemError
 
 if TYPE_CHECKING:
     from sqlalchemy import Engine
@@ -20,6 +23,9 @@ if TYPE_CHECKING:
     from toolfault.alerts.spec import Spec
     from toolfault.metrics import Collects
     from toolfault.web.models import Answer
+
+
+_TOO_LONG = f"This text is longer than {LONGEST_PASTE:,} characters. Paste the part of it that holds the reference."
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,8 +49,11 @@ class Context:
         """One look-up for somebody: limited, answered, audited.
 
         Raises:
-            ProblemError: 429 after too many look-ups of what is not there.
+            ProblemError: 429 after too many look-ups of what is not there, 414 for a text that
+                would not be read to its end.
         """
+        if len(text) > LONGEST_PASTE:
+            raise ProblemError(414, _TOO_LONG)
         caller = f"{address(request)} {principal.token_id}"
         self.doors.refuse_beyond(self.doors.misses, caller)
         with self.engine.connect() as conn:

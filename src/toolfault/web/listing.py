@@ -1,10 +1,10 @@
 """The typed items of the lists."""
 
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Annotated, Generic, Literal, TypeVar
 from uuid import UUID
 
-from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, StringConstraints
+from pydantic import AfterValidator, AwareDatetime, BaseModel, ConfigDict, Field, StringConstraints
 
 from toolfault.store.queries.errors import Error
 from toolfault.store.queries.groups import Group
@@ -17,6 +17,19 @@ from toolfault.web.models import Frozen, IncidentSummary
 Item = TypeVar("Item")
 #: Text that the store can hold.
 Text = Annotated[str, StringConstraints(max_length=200, pattern=r"^[^\x00]*$")]
+
+
+def _in_utc(at: datetime) -> datetime:
+    """The moment in UTC; one that lies outside the calendar there is its first or last."""
+    try:
+        return at.astimezone(UTC)
+    except OverflowError:
+        edge = datetime.min if at.year == 1 else datetime.max
+        return edge.replace(tzinfo=UTC)
+
+
+#: A time that every reader can show.
+Moment = Annotated[AwareDatetime, AfterValidator(_in_utc)]
 Status = Literal["open", "resolved", "muted"]
 Fingerprint = Annotated[str, StringConstraints(pattern=r"^(?:[0-9a-f]{2}){1,32}$")]
 
@@ -42,8 +55,8 @@ class ErrorFilters(BaseModel):
     conversation: Text | None = None
     trace: Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{32}$")] | None = None
     group: Fingerprint | None = None
-    since: AwareDatetime | None = Field(default=None, description="Received at or after.")
-    until: AwareDatetime | None = Field(default=None, description="Received before.")
+    since: Moment | None = Field(default=None, description="Received at or after.")
+    until: Moment | None = Field(default=None, description="Received before.")
 
 
 class GroupFilters(BaseModel):

@@ -138,7 +138,7 @@ def _trace_id(text: str) -> bytes | None:
     return trace if len(trace) == 16 else None
 
 
-@router.get("/r/{ref:path}")
+@router.get("/r/{ref:pasted}")
 def reference_page(
     request: Request, ref: str, ctx: Ctx, also: Annotated[tuple[str, ...], Query()] = ()
 ) -> Response:

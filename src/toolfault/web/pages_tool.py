@@ -35,7 +35,7 @@ _OK_KEPT = timedelta(days=2)
 _ROOM, _ROOM_OF_ALL, _ROOM_OF_DURATIONS = 114, 30, 100
 
 
-@router.get("/tools/{tool:path}")
+@router.get("/tools/{tool:pasted}")
 def tool_page(
     request: Request, ctx: Ctx, tool: Annotated[listing.Text, Path()], period: str = "48h"
 ) -> Response:
