@@ -127,11 +127,52 @@ async def test_wrong_filters_are_refused_with_a_sentence(web, query):
 
 
 @pytest.mark.parametrize(
+    ("path", "query"),
+    [
+        ("errors", "tols=leak"),
+        ("errors", "limit=2"),
+        ("errors", "tool=book_meeting&filters=x"),
+        ("groups", "sort=first"),
+        ("tools", "tool=leak"),
+        ("dead-letters", "limit=2"),
+        ("audit", "cursor=x"),
+    ],
+)
+async def test_a_parameter_that_a_list_does_not_have_is_refused_by_name(web, path, query):
+    response = await web.get(f"/api/v1/{path}?{query}")
+    name = query.split("&")[-1].split("=")[0]
+    assert response.status_code == 422
+    assert response.json()["errors"] == [
+        {"field": name, "problem": "This list has no such parameter."}
+    ]
+    assert f"{name}: This list has no such parameter." in response.json()["detail"]
+
+
+async def test_links_to_pages_may_carry_more(web):
+    for path in ("/errors?utm=x", "/groups?utm=x", "/tools?utm=x"):
+        assert (await web.get(path)).status_code == 200
+
+
+async def test_a_page_names_the_filter_that_is_not_accepted(web):
+    for path in ("/errors?code=WRONG", "/groups?code=WRONG"):
+        page = await web.get(path)
+        assert page.status_code == 422
+        assert "code: Give " in page.text
+
+
+@pytest.mark.parametrize("fingerprint", ["nope", "ab" * 16, "ABC"])
+async def test_a_group_that_is_not_there_is_told_on_its_page(web, fingerprint):
+    page = await web.get(f"/groups/{fingerprint}")
+    assert page.status_code == 404
+    assert "There is no such group." in page.text
+
+
+@pytest.mark.parametrize(
     ("query", "field", "told"),
     [
         ("since=yesterday", "since", "Give a time with its zone, as in 2026-11-30T14:00:00Z."),
         ("since=2026-11-30T14:00:00", "since", "Give a time with its zone, as in 2026-11-30T14:00:00Z."),
-        ("outcome=lost", "outcome.0", "Give 'ok', 'failed', 'timed_out', 'declined', 'refused', "
+        ("outcome=lost", "outcome", "Give 'ok', 'failed', 'timed_out', 'declined', 'refused', "
          "'invalid', 'not_found' or 'cancelled'."),
         ("size=0", "size", "Give a number within the bounds of the description."),
         ("trace=xyz", "trace", "It does not have the form this field wants."),
