@@ -68,7 +68,11 @@ class Summary:
     def alerted(self, incident: dict[str, Any] | None, *, heard: bool) -> None:
         """What on-call was told meanwhile."""
         if incident is not None:
-            told = f"Alert {incident['name']}: {incident['summary']}\nIt is on the card and ends by itself."
+            told = (
+                f"Alert {incident['name']}: {incident['summary']}\n"
+                "It is on the card and ends by itself. The demo looks back over seconds and is "
+                "told by one crash; the shipped limits, which /runbooks shows, ask for more."
+            )
         elif heard:
             told = "No alert fired within a minute."
         else:
