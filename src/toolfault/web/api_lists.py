@@ -6,7 +6,8 @@ from collections.abc import Callable, Sequence
 from datetime import datetime
 from typing import Annotated, TypeVar
 
-from fastapi import APIRouter, Path, Query
+from fastapi import APIRouter, Depends, Path, Query
+from fastapi.exceptions import RequestValidationError
 from starlette.requests import Request
 
 from toolfault.store.queries import changes, errors, groups, lists, tools
@@ -26,6 +27,19 @@ Cursor = Annotated[str | None, Query(max_length=2000)]
 Row = TypeVar("Row")
 
 
+async def _only_declared(request: Request) -> None:
+    """A parameter with a slip of the pen would give a list that is not narrowed at all."""
+    route = request.scope["route"]
+    operation = request.app.openapi()["paths"][route.path_format]["get"]
+    known = {one["name"] for one in operation["parameters"] if one["in"] == "query"}
+    unknown = [name for name in dict.fromkeys(request.query_params) if name not in known]
+    if unknown:
+        raise RequestValidationError([{"loc": ("query", n), "type": "unknown"} for n in unknown])
+
+
+ONLY_DECLARED = Depends(_only_declared)
+
+
 def page_of(
     rows: Sequence[Row], size: int, key: Callable[[Row], str]
 ) -> tuple[Sequence[Row], str | None]:
@@ -34,7 +48,7 @@ def page_of(
     return shown, key(shown[-1]) if len(rows) > size else None
 
 
-@router.get("/errors", tags=["lists"])
+@router.get("/errors", tags=["lists"], dependencies=[ONLY_DECLARED])
 def get_errors(
     request: Request,
     ctx: Ctx,
@@ -95,7 +109,7 @@ def _filters(filters: listing.ErrorFilters) -> errors.Filters:
     )
 
 
-@router.get("/groups", tags=["lists"])
+@router.get("/groups", tags=["lists"], dependencies=[ONLY_DECLARED])
 def get_groups(
     request: Request,
     ctx: Ctx,
@@ -159,7 +173,7 @@ def change_status(ctx: Context, scope: Scope, fingerprint: str, status: listing.
             raise ProblemError(404, "There is no such group.")
 
 
-@router.get("/tools", tags=["lists"])
+@router.get("/tools", tags=["lists"], dependencies=[ONLY_DECLARED])
 def get_tools(
     request: Request, ctx: Ctx, cursor: Cursor = None, size: Size = 50
 ) -> listing.Page[listing.ToolItem]:
@@ -199,7 +213,7 @@ def post_alerts(request: Request, ctx: Ctx, body: changing.Alerts) -> changing.R
     return changing.Recorded(recorded=len(body.alerts))
 
 
-@router.get("/audit", tags=["lists"])
+@router.get("/audit", tags=["lists"], dependencies=[ONLY_DECLARED])
 def get_audit(request: Request, ctx: Ctx, size: Size = 50) -> listing.Page[listing.AuditItem]:
     """The newest look-ups and who made them. For administrators."""
     ctx.doors.admit(request, Role.ADMIN)

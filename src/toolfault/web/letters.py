@@ -15,7 +15,7 @@ from toolfault.store.queries.base import Scope
 from toolfault.store.tokens import Role
 from toolfault.web import cursor, listing
 from toolfault.web.api import PROBLEMS
-from toolfault.web.api_lists import Cursor, Size, page_of
+from toolfault.web.api_lists import ONLY_DECLARED, Cursor, Size, page_of
 from toolfault.web.context import Context, Ctx
 from toolfault.web.models import Frozen
 from toolfault.web.problems import ProblemError
@@ -49,7 +49,7 @@ class DeadLetterDetail(DeadLetterItem):
     payload: dict[str, Any] | None = Field(description="What its caller chose, scrubbed.")
 
 
-@router.get("/dead-letters", tags=["lists"])
+@router.get("/dead-letters", tags=["lists"], dependencies=[ONLY_DECLARED])
 def get_dead_letters(
     request: Request,
     ctx: Ctx,

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated, NamedTuple
 
-from fastapi import APIRouter, Path
-from pydantic import ValidationError
+from fastapi import APIRouter, Depends, Path
+from pydantic import TypeAdapter, ValidationError
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
@@ -35,6 +35,7 @@ _ROOM = 114
 _STATUSES = (("open", "Open"), ("resolved", "Resolved"), ("muted", "Muted"))
 _CHANGED = {"open": "Opened again", "resolved": "Resolved", "muted": "Muted"}
 _MOST_ALERTS = 5
+_FINGERPRINT = TypeAdapter[str](listing.Fingerprint)
 
 
 class Moment(NamedTuple):
@@ -44,11 +45,19 @@ class Moment(NamedTuple):
     what: str
 
 
+def _group_named(fingerprint: str) -> str:
+    """The group that an address names: for people, one of a wrong form is one that is not there."""
+    try:
+        return _FINGERPRINT.validate_python(fingerprint)
+    except ValidationError:
+        raise ProblemError(404, "There is no such group.") from None
+
+
 @router.get("/groups/{fingerprint}")
 def group_page(
     request: Request,
     ctx: Ctx,
-    fingerprint: Annotated[listing.Fingerprint, Path()],
+    fingerprint: Annotated[str, Depends(_group_named)],
     period: str = "48h",
 ) -> Response:
     """One group: when it began, what its calls share, what it did and to whom."""

@@ -150,7 +150,8 @@ def _filters(request: Request, now: datetime) -> listing.ErrorFilters:
     try:
         return listing.ErrorFilters(**{**_bounds(values, now), **values})
     except ValidationError as wrong:
-        told = " ".join(f"{one['field']}: {one['problem']}" for one in wrong_values(wrong.errors()))
+        named = [{**one, "loc": ("query", *one["loc"])} for one in wrong.errors()]
+        told = " ".join(f"{one['field']}: {one['problem']}" for one in wrong_values(named))
         raise ProblemError(422, f"A filter is not accepted. {told}") from None
 
 

@@ -22,16 +22,20 @@ _WORDS = (
     (("int_", "greater_than", "less_than"), "Give a number within the bounds of the description."),
     (("string_pattern", "string_too_long"), "It does not have the form this field wants."),
     (("missing",), "It is missing."),
+    (("unknown",), "This list has no such parameter."),
     (("json_invalid",), "The body is no JSON."),
 )
 
 
 def wrong_values(errors: Iterable[Mapping[str, Any]]) -> list[dict[str, str]]:
     """Each value that is not accepted: its field, and in our words what would be."""
-    return [
-        {"field": ".".join(map(str, one["loc"][1:] or one["loc"])), "problem": _in_words(one)}
-        for one in errors
-    ]
+    return [{"field": _field(one["loc"]), "problem": _in_words(one)} for one in errors]
+
+
+def _field(place: tuple[str | int, ...]) -> str:
+    """The name of a field; a parameter is given by name alone, however often."""
+    source, *inside = place
+    return ".".join(map(str, inside[:1] if source == "query" else inside)) or str(source)
 
 
 def _in_words(error: Mapping[str, Any]) -> str:
