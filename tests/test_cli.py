@@ -113,7 +113,7 @@ def test_a_filter_that_is_not_accepted_is_named(service, toolfault):
     code, _, err = toolfault("errors", "--code", "OOPS", "--url", service.web)
 
     assert code == 1
-    assert err.startswith("toolfault: A filter is not accepted: code.0. Give 'INVALID_ARGUMENT'")
+    assert err.startswith("toolfault: A filter is not accepted: code. Give 'INVALID_ARGUMENT'")
 
 
 def test_a_time_that_is_not_accepted_is_told_how_one_looks(toolfault):

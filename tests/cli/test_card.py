@@ -36,3 +36,41 @@ def test_several_references_in_one_paste_are_all_named(stored, toolfault):
     assert code == 0
     assert out.index(first) < out.index("The text names other references too:")
     assert f"  toolfault lookup {second}" in out
+
+
+def _one_line(out):
+    return " ".join(" ".join(line.strip("│ ") for line in out.splitlines()).split())
+
+
+@pytest.mark.parametrize(
+    ("pasted", "hint"),
+    [
+        ("CONVERSATION", "a conversation: toolfault errors --conversation CONVERSATION"),
+        ("c-1", "a conversation: toolfault errors --conversation c-1"),
+        ("it's", "a conversation: toolfault errors --conversation 'it'\"'\"'s'"),
+        ("it failed again", "a conversation: toolfault errors --conversation ID"),
+        ("0AF7651916CD43DD8448EB211C80319C",
+         "a trace: toolfault errors --trace 0af7651916cd43dd8448eb211c80319c"),
+    ],
+)  # fmt: skip
+def test_what_may_be_the_id_of_something_else_is_told_its_command(stored, toolfault, pasted, hint):
+    url, _ = stored
+    code, out, _ = toolfault("lookup", pasted, "--url", url)
+
+    assert code == 1
+    assert f"For the errors of {hint}" in _one_line(out)
+
+
+def test_a_genuine_reference_is_not_taken_for_another_id(stored, toolfault):
+    url, _ = stored
+
+    assert "toolfault errors" not in toolfault("lookup", "938N-KRKA-S18P", "--url", url)[1]
+
+
+@pytest.mark.parametrize("nothing", ["", " \n"])
+def test_nothing_to_look_up_is_a_sentence(toolfault, nothing):
+    assert toolfault("lookup", nothing, "--json") == (
+        2,
+        "",
+        "toolfault: Nothing to look up. Give a reference, or the text it stands in.\n",
+    )

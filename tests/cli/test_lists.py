@@ -63,7 +63,11 @@ def test_csv_names_its_columns_and_keeps_plain_values_as_they_are(service, toolf
     [
         (("--tool", "plain"), 1),
         (("--conversation", "\t=1"), 1),
+        (("--trace", "0" * 32), 0),
         (("--since", "2020-01-01T00:00:00Z"), 2),
+        (("--since", "2020-01-01"), 2),
+        (("--since", "7d"), 2),
+        (("--until", "2h"), 0),
         (("--until", "2020-01-01T00:00:00Z"), 0),
     ],
 )
@@ -71,6 +75,34 @@ def test_errors_are_narrowed_as_on_the_page(service, toolfault, narrowed, found)
     _, out, _ = toolfault("errors", "--json", "--url", service, *narrowed)
 
     assert len(json.loads(out)["items"]) == found
+
+
+def test_errors_are_narrowed_to_a_trace(service, toolfault):
+    _, out, _ = toolfault("errors", "--json", "--url", service)
+    trace = json.loads(out)["items"][0]["trace_id"]
+    _, out, _ = toolfault("errors", "--json", "--trace", trace.upper(), "--url", service)
+
+    assert [item["trace_id"] for item in json.loads(out)["items"]] == [trace]
+
+
+@pytest.mark.parametrize(
+    ("command", "told"),
+    [
+        (("errors", "--trace", "nope"),
+         "a trace. One has 32 characters, 0-9 and a-f; "
+         "a card or `toolfault errors --csv` shows it."),
+        (("dead-letters", "show", "nope"),
+         "a dead letter. One has 32 characters, 0-9 and a-f; "
+         "`toolfault dead-letters list` shows it."),
+        (("dead-letters", "ack", "nope"),
+         "a dead letter. One has 32 characters, 0-9 and a-f; "
+         "`toolfault dead-letters list` shows it."),
+    ],
+)  # fmt: skip
+def test_an_id_of_another_form_is_told_what_one_looks_like_and_where_it_stands(
+    toolfault, command, told
+):
+    assert toolfault(*command) == (2, "", f"toolfault: 'nope' is not the id of {told}\n")
 
 
 def test_an_empty_list_is_a_line_of_names(service, toolfault):

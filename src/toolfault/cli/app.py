@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import sys
 from dataclasses import asdict
+from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 from uuid import UUID
@@ -60,6 +61,23 @@ Url = Annotated[str | None, typer.Option(help="The service to ask.")]
 
 #: Characters that an address may hold; of a longer paste the references alone are asked for.
 _LONGEST_ASKED = 2000
+
+
+def _tell_version(asked: bool) -> None:
+    if asked:
+        typer.echo(f"toolfault {version('toolfault')}")
+        raise typer.Exit
+
+
+@app.callback()
+def main(
+    *,
+    _version: Annotated[
+        bool,
+        typer.Option("--version", callback=_tell_version, is_eager=True, help="Print the version."),
+    ] = False,
+) -> None:
+    """Tool errors of agents: collect them, and look a reference up."""
 
 
 def run() -> None:
@@ -139,11 +157,13 @@ def lookup(
 
     Example: toolfault lookup 938N-KRKA-S18P
     """
-    pasted = " ".join(reference)
+    pasted = given = " ".join(reference).strip()
+    if not given:
+        raise SettingError("Nothing to look up. Give a reference, or the text it stands in.")
     if len(pasted) > _LONGEST_ASKED:
         pasted = " ".join(all_in(pasted)) or (candidates(pasted) or [pasted])[0]
     answer = client.look_up(settings.read(url=url), pasted[:_LONGEST_ASKED])
-    _print(answer, None if as_json else card(answer), as_json=as_json)
+    _print(answer, None if as_json else card(answer, given), as_json=as_json)
     raise typer.Exit(0 if answer["matches"] else 1)
 
 

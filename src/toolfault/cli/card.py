@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+import shlex
 import unicodedata
 from typing import Any
 
@@ -12,6 +14,7 @@ from rich.table import Table
 from rich.text import Text
 
 _COLOURS = {"ok": "green", "declined": "blue", "cancelled": "dim", "invalid": "yellow"}
+_TRACE = re.compile(r"\s*[0-9A-Fa-f]{32}\s*")
 _UNSEEN = {"Cc", "Cf", "Co", "Cs"}  # control, bidirectional, private: a terminal may obey them
 
 
@@ -23,9 +26,9 @@ def safe(value: Any) -> str:
     )
 
 
-def card(answer: dict[str, Any]) -> RenderableType:
+def card(answer: dict[str, Any], pasted: str) -> RenderableType:
     """What is known about a reference: every call it names, or why there is none."""
-    shown = map(_match, answer["matches"]) if answer["matches"] else [_nothing(answer)]
+    shown = map(_match, answer["matches"]) if answer["matches"] else [_nothing(answer, pasted)]
     return Group(*shown, *_others(answer["others"]))
 
 
@@ -35,13 +38,24 @@ def _others(references: list[str]) -> list[Text]:
     return [Text("The text names other references too:"), *commands] if commands else []
 
 
-def _nothing(answer: dict[str, Any]) -> RenderableType:
+def _nothing(answer: dict[str, Any], pasted: str) -> RenderableType:
     parts = [_title(answer["title"]), Text(safe(answer["explanation"]))]
     parts.append(Text(safe(answer["next_step"])))
+    if answer["state"] in ("unknown", "mistyped") and not answer["suggestions"]:
+        parts.append(Text(safe(_other_id(pasted))))
     if answer["suggestions"]:
         parts.append(Text("Did you mean one of these?"))
         parts += [_suggestion(suggestion) for suggestion in answer["suggestions"]]
     return Panel(Group(*parts), title=Text(safe(answer["reference"])), title_align="left")
+
+
+def _other_id(pasted: str) -> str:
+    """The command for what may be no reference but the id of a trace or a conversation."""
+    if _TRACE.fullmatch(pasted):
+        return f"For the errors of a trace: toolfault errors --trace {pasted.strip().lower()}"
+    words = pasted.split()
+    named = shlex.quote(words[0]) if len(words) == 1 else "ID"
+    return f"For the errors of a conversation: toolfault errors --conversation {named}"
 
 
 def _title(sentence: str) -> Text:

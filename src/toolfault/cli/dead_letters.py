@@ -9,7 +9,7 @@ import typer
 from rich.console import Console
 
 from toolfault import client, settings
-from toolfault.cli import tables
+from toolfault.cli import ids, tables
 
 app = typer.Typer(
     help="Work that waits for somebody to do it again or write it off; without a command: list.",
@@ -22,7 +22,10 @@ AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 Url = Annotated[str | None, typer.Option(help="The service to ask.")]
 Filter = Annotated[str | None, typer.Option(help="Only these.")]
 Size = Annotated[int, typer.Option(min=1, max=200, help="How many at most.")]
-LetterId = Annotated[str, typer.Argument(metavar="ID", help="As `dead-letters list` shows it.")]
+LetterId = Annotated[
+    str,
+    typer.Argument(callback=ids.letter, metavar="ID", help="As `dead-letters list` shows it."),
+]
 
 _COLUMNS = ("at", "service", "tool", "reference", "id")
 

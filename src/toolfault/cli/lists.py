@@ -9,12 +9,18 @@ import typer
 from rich.console import Console
 
 from toolfault import client, settings
-from toolfault.cli import tables
+from toolfault.cli import ids, tables, times
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 AsCsv = Annotated[bool, typer.Option("--csv", help="Print CSV, for a spreadsheet.")]
 Url = Annotated[str | None, typer.Option(help="The service to ask.")]
 Filter = Annotated[str | None, typer.Option(help="Only these.")]
+TraceId = Annotated[
+    str | None,
+    typer.Option(
+        callback=ids.trace, metavar="ID", help="Only of this trace, 32 digits of base 16."
+    ),
+]
 Size = Annotated[int, typer.Option(min=1, max=200, help="How many at most.")]
 
 _ERRORS = ("at", "tool", "outcome", "code", "reason", "effect", "reference")
@@ -29,6 +35,10 @@ _MORE_OF_GROUPS = (
 )  # fmt: skip
 
 
+def _time(what: str) -> Any:
+    return typer.Option(callback=times.moment, metavar="TIME", help=f"{what}: {times.FORMS}.")
+
+
 def errors(
     *,
     tool: Filter = None,
@@ -38,8 +48,9 @@ def errors(
     service: Filter = None,
     environment: Filter = None,
     conversation: Filter = None,
-    since: Annotated[str | None, typer.Option(help="Received since, with a time zone.")] = None,
-    until: Annotated[str | None, typer.Option(help="Received before, with a time zone.")] = None,
+    trace: TraceId = None,
+    since: Annotated[str | None, _time("Received since")] = None,
+    until: Annotated[str | None, _time("Received before")] = None,
     size: Size = 20,
     url: Url = None,
     as_json: AsJson = False,
@@ -52,8 +63,8 @@ def errors(
     _refuse_both(as_json, as_csv)
     found = client.page(
         settings.read(url=url), "errors", tool=tool, code=code, outcome=outcome, reason=reason,
-        service=service, environment=environment, conversation=conversation, since=since,
-        until=until, size=size,
+        service=service, environment=environment, conversation=conversation, trace=trace,
+        since=since, until=until, size=size,
     )  # fmt: skip
     _print(found, _ERRORS, _MORE_OF_ERRORS, as_json=as_json, as_csv=as_csv)
 
