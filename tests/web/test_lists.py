@@ -347,19 +347,46 @@ async def test_a_resolved_alert_ends_its_incident(store, make, web):
     assert card["incident"] is None
 
 
-async def test_a_call_of_an_incident_that_is_over_is_told_when_it_ended(store, make, web):
-    call = make.call(started_at=datetime.now(UTC) - timedelta(hours=1))
+@pytest.mark.parametrize(
+    ("lasted", "told", "badge"),
+    [
+        (timedelta(minutes=8), "began at 12:01 UTC on {day} and ended at 12:09.", "12:01 to 12:09"),
+        (
+            timedelta(seconds=20),
+            "began at 12:01 UTC on {day} and lasted less than a minute.",
+            "12:01, less than a minute",
+        ),
+        (
+            timedelta(hours=12),
+            "began at 12:01 UTC on {day} and ended at 00:01 UTC on {next_day}.",
+            "12:01 to {short_next_day} 00:01",
+        ),
+    ],
+)
+async def test_a_call_of_an_incident_that_is_over_is_told_how_long_it_lasted(  # noqa: PLR0917 - as pytest wants them
+    store, make, web, lasted, told, badge
+):
+    noon = (datetime.now(UTC) - timedelta(days=1)).replace(
+        hour=12, minute=0, second=0, microsecond=0
+    )
+    call = make.call(started_at=noon, received_at=noon)
     store([call])
-    started, ended = (call.started_at + timedelta(minutes=after) for after in (1, 9))
-    over = alert(startsAt=started.isoformat(), status="resolved", endsAt=ended.isoformat())
+    started = noon + timedelta(minutes=1)
+    over = alert(
+        startsAt=started.isoformat(), status="resolved", endsAt=(started + lasted).isoformat()
+    )
     await web.post("/api/v1/alerts", json=webhook(over))
     card = (await web.get(f"/api/v1/references/{call.reference_id}")).json()["matches"][0]
-    assert card["words"]["incident_detail"] == (
-        f"It began at {started:%H:%M} UTC on {started:%-d %B} "
-        f"and ended at {ended:%H:%M} UTC on {ended:%-d %B}."
-    )
+    tomorrow = noon + timedelta(days=1)
+    days = {
+        "day": f"{noon:%-d %B}",
+        "next_day": f"{tomorrow:%-d %B}",
+        "short_next_day": f"{tomorrow:%-d %b}",
+    }
+    assert card["words"]["incident_detail"] == f"It {told.format(**days)}"
     for path in (f"/r/{call.reference_id}", "/errors", "/groups"):
-        assert f"over since {ended:%-d %b %H:%M}" in (await web.get(path)).text
+        page = (await web.get(path)).text
+        assert f"{noon:%-d %b} {badge.format(**days)}</span>" in page
 
 
 async def test_the_gravest_alert_comes_first_with_a_link_to_its_calls(web):

@@ -169,9 +169,15 @@ def test_half_a_reference_is_told_how_long_a_whole_one_is(conn, text, told):
 
 
 def test_the_example_of_the_documentation_is_told_from_a_reference_that_got_lost(conn):
-    answer = lookup(conn, "938N-KRKA-S18P")
-    assert answer.title == "This is the example of the documentation"
-    assert "toolfault demo" in answer.next_step
+    for now in (datetime(2026, 11, 30, 12, tzinfo=UTC), datetime(2027, 11, 30, 12, tzinfo=UTC)):
+        answer = lookup(conn, "938N-KRKA-S18P", now=now)
+        assert answer.title == "This is the example of the documentation"
+        assert "toolfault demo" in answer.next_step
+        assert (answer.state, answer.look_again_at) == ("not_received", None)
+        assert answer.tell_user == (
+            "That is the example of our documentation, not a reference of your own. "
+            "Could you copy yours from the chat?"
+        )
 
 
 def test_an_old_reference_has_expired_and_its_outline_is_shown(store, make, conn, connection):
@@ -199,6 +205,13 @@ def test_an_old_reference_has_expired_and_its_outline_is_shown(store, make, conn
 def test_an_old_reference_without_an_outline_has_expired_too(conn):
     answer = lookup(conn, reference.new(day=days_ago(40)))
     assert (answer.state, answer.matches) == ("expired", ())
+    assert "probably never received here" in answer.explanation
+    assert "I could not find anything under it" in answer.tell_user
+    assert "deleted" not in answer.tell_user
+    older = lookup(conn, reference.new(day=days_ago(401)))
+    assert (older.state, older.matches) == ("expired", ())
+    assert older.explanation == "Details are kept for 30 days. Nothing of it is kept any more."
+    assert "its details have been deleted" in older.tell_user
 
 
 def test_a_call_whose_details_are_gone_early_still_shows_its_outline(store, make, conn, connection):

@@ -8,6 +8,7 @@ from html.parser import HTMLParser
 import pytest
 
 from toolfault import conventions as names
+from toolfault.web.lookup import Links
 
 HOSTILE = "<script>alert(1)</script>\"'><img src=x onerror=alert(1)>{{7*7}}{% raw %}\u202eevil\u0007\x1b[31m\n=cmd()"
 
@@ -74,6 +75,25 @@ async def test_what_is_not_there_is_never_a_dead_end(web, typed, title):
     assert page.status_code == 404
     assert title in page.text
     assert "What to do next" in page.text
+
+
+async def test_the_example_of_the_documentation_is_not_waited_for(web):
+    page = await web.get("/r/938N-KRKA-S18P")
+    assert "This is the example of the documentation" in page.text
+    for waiting in ("data-again", "on their way", "looks again", "About when"):
+        assert waiting not in page.text
+
+
+async def test_what_came_without_a_trace_has_none_on_its_page(store, make, browse):
+    call = make.call(trace_id=bytes(16))
+    letter = make.event(names.DEAD_LETTER, label="book_meeting", reference_id=make.reference())
+    store([call], [letter])
+    web = browse(links=Links(trace="https://traces.example.com/{trace_id}"))
+    card = (await web.get(f"/r/{call.reference_id}")).text
+    assert '<dt>Trace</dt><dd><span class="muted">none</span>' in card
+    part = (await web.get(f"/r/{letter.reference_id}")).text
+    assert "without a trace" in part
+    assert "00000000" not in card + part
 
 
 async def test_suggestions_mark_the_differing_symbol_and_lead_on(store, make, web):

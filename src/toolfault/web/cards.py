@@ -89,7 +89,7 @@ def _around(known: Known, asked: Asked) -> dict[str, Any]:
             record.log_line(log) for log in known.logs if not record.is_exception(log)
         ),
         "detail_withheld": not asked.viewer.detail,
-        "trace_url": _link(asked.links.trace, known),
+        "trace_url": _link(asked.links.trace, known) if any(known.row.trace_id) else None,
         "log_url": _link(asked.links.log, known),
     }
 
@@ -140,9 +140,11 @@ def _lasts(incident: IncidentSummary) -> str:
     since = f"{incident.since:%H:%M} UTC on {incident.since:%-d %B}"
     if incident.until is None:
         return f"Open since {since}."
-    return (
-        f"It began at {since} and ended at {incident.until:%H:%M} UTC on {incident.until:%-d %B}."
-    )
+    if incident.until - incident.since < timedelta(minutes=1):
+        return f"It began at {since} and lasted less than a minute."
+    is_one_day = incident.since.date() == incident.until.date()
+    day = "" if is_one_day else f" UTC on {incident.until:%-d %B}"
+    return f"It began at {since} and ended at {incident.until:%H:%M}{day}."
 
 
 def _incident_words(known: Known, facts: words.Facts) -> tuple[str, str]:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import re
+from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from toolfault import reference as ref
+from toolfault.store.queries.base import REFERENCE_DAYS
 from toolfault.web.models import Answer, Match, State, Suggestion
 
 if TYPE_CHECKING:
@@ -51,6 +53,8 @@ def found(reference: str, day: date | None, matches: tuple[Match, ...]) -> Answe
 
 def expired(reference: str, day: date | None, asked: Asked, matches: tuple[Match, ...]) -> Answer:
     """Its details are older than what is kept."""
+    if day and not matches and day >= asked.today - timedelta(days=REFERENCE_DAYS):
+        return _never_here(reference, day, asked)
     issued = f"That reference is from {day:%-d %B %Y}" if day else "That reference is an old one"
     kept = "The outline below is kept." if matches else "Nothing of it is kept any more."
     tell = (
@@ -69,6 +73,22 @@ def expired(reference: str, day: date | None, asked: Asked, matches: tuple[Match
         tell_user=tell,
         issued_on=day,
         matches=matches,
+    )
+
+
+def _never_here(reference: str, day: date, asked: Asked) -> Answer:
+    """Of a day whose details are deleted but whose outlines are kept, and it has none."""
+    return Answer(
+        reference=reference,
+        state=State.EXPIRED,
+        title="The details of its day are deleted by now, and nothing of this reference is kept",
+        explanation=f"Details are kept for {asked.retention_days} days, outlines for {REFERENCE_DAYS}. "
+        "There is no outline of it, so it was probably never received here, or is from before this "
+        "database.",
+        next_step="If it happened again, ask the user for the new reference.",
+        tell_user=f"That reference is from {day:%-d %B %Y}, and I could not find anything under it. "
+        "If it happens again, please send me the new reference.",
+        issued_on=day,
     )
 
 
@@ -155,12 +175,18 @@ def _wrong_form(reference: str) -> str:
 
 
 def example(answer: Answer) -> Answer:
-    """The documentation's example, which somebody tries."""
+    """The documentation's example, which somebody tries: well formed, and nobody will send it."""
     return answer.model_copy(
         update={
+            "state": State.NOT_RECEIVED,
             "title": "This is the example of the documentation",
             "explanation": "No user has it: it stands for the references that your own agents give.",
             "next_step": "Let a guarded tool fail, or run `toolfault demo`, and look its reference up.",
+            "tell_user": "That is the example of our documentation, not a reference of your own. "
+            "Could you copy yours from the chat?",
+            "issued_on": None,
+            "look_again_at": None,
+            "dropped": None,
         }
     )
 

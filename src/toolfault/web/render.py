@@ -50,6 +50,17 @@ def day_clock(at: datetime) -> str:
     return f"{at.astimezone(UTC):%-d %b %H:%M}"
 
 
+def stretch(since: datetime, until: datetime | None) -> str:
+    """From when until when, short."""
+    if until is None:
+        return f"since {day_clock(since)}"
+    if day_clock(since) == day_clock(until):
+        return f"{day_clock(since)}, less than a minute"
+    is_one_day = since.astimezone(UTC).date() == until.astimezone(UTC).date()
+    end = f"{until.astimezone(UTC):%H:%M}" if is_one_day else day_clock(until)
+    return f"{day_clock(since)} to {end}"
+
+
 def milliseconds(at: datetime) -> str:
     """Time of day to the millisecond, for log lines."""
     return f"{at.astimezone(UTC):%H:%M:%S.%f}"[:-3]
@@ -93,7 +104,7 @@ def _environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    for function in (clock, moment, day_clock, milliseconds, as_json, as_line, ago, span):
+    for function in (clock, moment, day_clock, stretch, milliseconds, as_json, as_line, ago, span):
         templates.filters[function.__name__] = function
     return templates
 
