@@ -268,8 +268,11 @@ def list_(*, data_dir: DataDir = None, as_json: AsJson = False) -> None:
     from toolfault.cli import database
 
     found = database.tokens(settings.read(data_dir=data_dir))
+    if as_json:
+        typer.echo(json.dumps(found, indent=2))
+        return
     columns = ("id", "name", "roles", "services", "created_at", "revoked_at")
-    _print(found, tables.table(found, *columns), as_json=as_json)
+    tables.show(found, columns, ("services", "created_at"), nothing="No tokens.")
 
 
 @token.command()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 from rich.console import Console
@@ -28,13 +28,7 @@ LetterId = Annotated[
 ]
 
 _COLUMNS = ("at", "service", "tool", "reference", "id")
-
-
-def _print(data: Any, shown: Any, *, as_json: bool) -> None:
-    if as_json:
-        typer.echo(json.dumps(data, indent=2))
-    else:
-        Console().print(shown)
+_SPARE = ("reference", "service")
 
 
 @app.callback(invoke_without_command=True)
@@ -61,7 +55,10 @@ def list_(
     """
     asked = settings.read(url=url)
     found = client.page(asked, "dead-letters", service=service, tool=tool, size=size)
-    _print(found, tables.table(found["items"], *_COLUMNS), as_json=as_json)
+    if as_json:
+        typer.echo(json.dumps(found, indent=2))
+    else:
+        tables.show(found["items"], _COLUMNS, _SPARE, nothing="No dead letters.")
 
 
 @app.command()
@@ -73,7 +70,10 @@ def show(letter: LetterId, *, url: Url = None, as_json: AsJson = False) -> None:
     found = client.dead_letter(settings.read(url=url), letter)
     told = found | {"payload": json.dumps(found["payload"], ensure_ascii=False)}
     rows = [{"what": name.replace("_", " "), "is": value} for name, value in told.items()]
-    _print(found, tables.table(rows, "what", "is"), as_json=as_json)
+    if as_json:
+        typer.echo(json.dumps(found, indent=2))
+    else:
+        Console().print(tables.table(rows, "what", "is"))
 
 
 @app.command()

@@ -6,7 +6,6 @@ import json
 from typing import Annotated, Any
 
 import typer
-from rich.console import Console
 
 from toolfault import client, settings
 from toolfault.cli import ids, tables, times
@@ -24,11 +23,13 @@ TraceId = Annotated[
 Size = Annotated[int, typer.Option(min=1, max=200, help="How many at most.")]
 
 _ERRORS = ("at", "tool", "outcome", "code", "reason", "effect", "reference")
+_SPARE_OF_ERRORS = ("outcome", "effect", "reason")
 _MORE_OF_ERRORS = (
     "received_at", "service", "environment", "action", "attempts", "duration", "agent", "version",
     "conversation_id", "trace_id", "group",
 )  # fmt: skip
 _GROUPS = ("last_seen", "title", "status", "calls", "calls_last_hour", "sample_reference")
+_SPARE_OF_GROUPS = ("calls", "status", "calls_last_hour")
 _MORE_OF_GROUPS = (
     "first_seen", "service", "environment", "tool", "code", "reason", "exception_type", "frame",
     "versions", "fingerprint",
@@ -56,7 +57,7 @@ def errors(
     as_json: AsJson = False,
     as_csv: AsCsv = False,
 ) -> None:
-    """List calls that were not ok, newest first.
+    """List calls that were not ok, newest first; a narrow terminal shows fewer columns.
 
     Example: toolfault errors --tool book_meeting --code UNAVAILABLE
     """
@@ -66,7 +67,10 @@ def errors(
         service=service, environment=environment, conversation=conversation, trace=trace,
         since=since, until=until, size=size,
     )  # fmt: skip
-    _print(found, _ERRORS, _MORE_OF_ERRORS, as_json=as_json, as_csv=as_csv)
+    if as_json or as_csv:
+        _print(found, (*_ERRORS, *_MORE_OF_ERRORS), as_csv=as_csv)
+    else:
+        tables.show(found["items"], _ERRORS, _SPARE_OF_ERRORS, nothing=_no_call(found))
 
 
 def groups(
@@ -80,7 +84,7 @@ def groups(
     as_json: AsJson = False,
     as_csv: AsCsv = False,
 ) -> None:
-    """List groups of calls that failed in the same way, last seen first.
+    """List groups of calls that failed in the same way; a narrow terminal shows fewer columns.
 
     Example: toolfault groups --status open
     """
@@ -88,7 +92,17 @@ def groups(
     found = client.page(
         settings.read(url=url), "groups", tool=tool, code=code, service=service, status=status, size=size
     )  # fmt: skip
-    _print(found, _GROUPS, _MORE_OF_GROUPS, as_json=as_json, as_csv=as_csv)
+    if as_json or as_csv:
+        _print(found, (*_GROUPS, *_MORE_OF_GROUPS), as_csv=as_csv)
+    else:
+        tables.show(found["items"], _GROUPS, _SPARE_OF_GROUPS, nothing="No group matches.")
+
+
+def _no_call(found: dict[str, Any]) -> str:
+    """Why none is shown; a search for what is rare stops before it has seen all."""
+    if (end := found.get("searched_to")) is None:
+        return "No call matches."
+    return f"No call matches since {end}. Search further back: --until {end}"
 
 
 def _refuse_both(as_json: bool, as_csv: bool) -> None:
@@ -96,18 +110,9 @@ def _refuse_both(as_json: bool, as_csv: bool) -> None:
         raise typer.BadParameter("--json and --csv exclude each other.")
 
 
-def _print(
-    found: dict[str, Any],
-    shown: tuple[str, ...],
-    more: tuple[str, ...],
-    *,
-    as_json: bool,
-    as_csv: bool,
-) -> None:
-    """A list as a table of its main columns, as CSV of all, or as the API's own JSON."""
-    if as_json:
-        typer.echo(json.dumps(found, indent=2))
-    elif as_csv:
-        typer.echo(tables.as_csv(found["items"], *shown, *more), nl=False)
+def _print(found: dict[str, Any], columns: tuple[str, ...], *, as_csv: bool) -> None:
+    """A list as CSV, or as the API's own JSON."""
+    if as_csv:
+        typer.echo(tables.as_csv(found["items"], *columns), nl=False)
     else:
-        Console().print(tables.table(found["items"], *shown))
+        typer.echo(json.dumps(found, indent=2))
