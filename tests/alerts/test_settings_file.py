@@ -45,10 +45,40 @@ def test_what_is_given_replaces_the_shipped_value_and_nothing_else(tmp_path):
         ),
         (
             "windows: !!python/name:os.system x\n",
-            "mine.yml:1: this is no YAML: could not determine a constructor for the tag "
-            "'tag:yaml.org,2002:python/name:os.system'.",
+            "mine.yml:1: windows: this must be text, a number, or true or false.",
         ),
-        ("windows: &a [*a]\n", "mine.yml: an anchor of this file leads back to itself."),
+        ("windows: &a [*a]\n", "mine.yml:1: this is nested too deeply."),
+        ("windows: &a {b: *a}\n", "mine.yml:1: this is nested too deeply."),
+        (
+            "a0: &a0 [x, x]\n"
+            + "".join(f"a{n}: &a{n} [*a{n - 1}, *a{n - 1}]\n" for n in range(1, 15)),
+            "mine.yml: this says more than 10,000 things.",
+        ),
+        *(
+            (
+                f"links:\n  grafana: {odd}\n",
+                "mine.yml:2: links.grafana: this must be text, a number, or true or false.",
+            )
+            for odd in (
+                "2001-13-45",
+                "2001-01-01T00:00:00+99:99",
+                "!!int abc",
+                "!!float abc",
+                "!!bool abc",
+                "!!timestamp abc",
+                "0x_",
+                "9" * 5000,
+            )
+        ),
+        (
+            "windows:\n  short: 0m\n  stretch: 0m\n",
+            "mine.yml:2: windows.short: this must be written like 5m.\n"
+            "mine.yml:3: windows.stretch: this must be written like 5m.",
+        ),
+        (
+            f"windows: {{short: {'9' * 26}d}}\n",
+            "mine.yml:1: windows.short: this must be written like 5m.",
+        ),
         ("[" * 9999, "mine.yml: this is nested too deeply."),
         (
             "links:\n  toolfualt: http://x\n",

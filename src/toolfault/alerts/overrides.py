@@ -9,7 +9,9 @@ from pydantic import ConfigDict, Field
 
 #: critical wakes somebody, warning is read the same hour, ticket the same week, none proves life.
 Severity = Literal["critical", "warning", "ticket", "none"]
-Duration = Annotated[str, Field(pattern=r"^(?:[0-9]+(?:ms|[smhdw]))+$")]
+Duration = Annotated[str, Field(pattern=r"^(?:[0-9]{1,4}(?:ms|[smhdw]))+$")]
+#: A duration that is not nothing.
+Window = Annotated[str, Field(pattern=r"^(?:[1-9][0-9]{0,3}(?:ms|[smhdw]))+$")]
 Name = Annotated[str, Field(min_length=1, max_length=200)]
 Positive = Annotated[float, Field(gt=0)]
 Share = Annotated[float, Field(gt=0, le=1)]

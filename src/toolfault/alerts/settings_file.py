@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 from dataclasses import fields
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 import yaml
@@ -24,6 +25,9 @@ if TYPE_CHECKING:
 
 _ADAPTER = TypeAdapter(Spec)
 Field = tuple[str | int, ...]
+#: Anchors make a few lines endless, or many millions.
+_DEEPEST, _MOST_FIELDS = 20, 10_000
+_KINDS = {f"tag:yaml.org,2002:{kind}" for kind in ("str", "int", "float", "bool", "null")}
 
 
 def read(path: Path) -> Spec:
@@ -46,10 +50,9 @@ def read(path: Path) -> Spec:
         raise SettingError(f"{path}: this is nested too deeply.") from None
     if root is None:
         return Spec()
-    try:
-        lines = dict(_lines(root, (), str(path)))
-    except RecursionError:
-        raise SettingError(f"{path}: an anchor of this file leads back to itself.") from None
+    lines = dict(islice(_lines(root, (), str(path)), _MOST_FIELDS))
+    if len(lines) == _MOST_FIELDS:
+        raise SettingError(f"{path}: this says more than {_MOST_FIELDS:,} things.")
     return _checked(_validated(_plain(root, path), str(path), lines), str(path), lines)
 
 
@@ -83,7 +86,13 @@ def _no_yaml(path: Path, broken: yaml.MarkedYAMLError) -> SettingError:
 
 def _lines(node: yaml.Node, at: Field, path: str) -> Iterator[tuple[Field, int]]:
     """The line of every field."""
-    yield at, node.start_mark.line + 1
+    line = node.start_mark.line + 1
+    if len(at) > _DEEPEST:
+        raise SettingError(f"{path}:{line}: this is nested too deeply.")
+    if isinstance(node, yaml.ScalarNode) and not _is_plain(node):
+        told = "this must be text, a number, or true or false"
+        raise SettingError(f"{path}:{line}: {_dotted(at)}: {told}.")
+    yield at, line
     if isinstance(node, yaml.SequenceNode):
         for index, item in enumerate(node.value):
             yield from _lines(item, (*at, index), path)
@@ -101,6 +110,17 @@ def _lines(node: yaml.Node, at: Field, path: str) -> Iterator[tuple[Field, int]]
             seen.add(key.value)
             for below, line in _lines(value, (*at, key.value), path):
                 yield below, key.start_mark.line + 1 if below == (*at, key.value) else line
+
+
+def _is_plain(node: yaml.ScalarNode) -> bool:
+    """Whether it is a value of a kind that settings have, and written like one."""
+    if node.tag not in _KINDS:
+        return False
+    try:
+        yaml.SafeLoader("").construct_object(node)
+    except (ValueError, KeyError):  # it says of itself that it is an int, and is none
+        return False
+    return True
 
 
 def _validated(values: dict[str, Any], path: str, lines: dict[Field, int]) -> Spec:

@@ -22,6 +22,7 @@ from toolfault.alerts.overrides import (
     Share,
     Times,
     Whole,
+    Window,
 )
 
 Address = Annotated[str, Field(pattern=r"^https?://[^\s]+$")]
@@ -108,13 +109,13 @@ class Windows:
 
     __pydantic_config__: ClassVar = CLOSED
 
-    short: Duration = "5m"
-    stretch: Duration = "2m"  # longer than one user's retries take
-    medium: Duration = "15m"
-    long: Duration = "1h"
-    sustained: Duration = "30m"  # in whose stretches of five minutes something keeps happening
-    near: Duration = "2m"  # a scrape no older than this shows how things are
-    evaluation: Duration = "1m"  # of the short window; all longer ones every `Baseline.bucket`
+    short: Window = "5m"
+    stretch: Window = "2m"  # longer than one user's retries take
+    medium: Window = "15m"
+    long: Window = "1h"
+    sustained: Window = "30m"  # in whose stretches of five minutes something keeps happening
+    near: Window = "2m"  # a scrape no older than this shows how things are
+    evaluation: Window = "1m"  # of the short window; all longer ones every `Baseline.bucket`
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -124,16 +125,18 @@ class Baseline:
     __pydantic_config__: ClassVar = CLOSED
 
     days: Annotated[int, Field(ge=1, le=14)] = 7  # of whose ratios the median is taken
-    learned: Annotated[str, Field(pattern=r"^[0-9]+[sm]$")] = "30m"  # anew; until then not usual
+    learned: Annotated[str, Field(pattern=r"^[1-9][0-9]{0,3}[sm]$")] = (
+        "30m"  # anew; until then not usual
+    )
     prior_ratio: Share = 0.1  # assumed of what has no history ...
     prior_calls: Positive = 20.0  # ... and worth this many calls
     season_calls: Positive = 50.0  # the day's ratio is worth this many calls of one hour
     season_days: Whole = 3  # before the hour of the day counts
     cap: Share = 0.1  # chronic breakage never becomes usual
-    bridge: Duration = (
+    bridge: Window = (
         "61m"  # what was learned so long before a window is of an hour that reaches into it
     )
-    bucket: Duration = "5m"  # the stretch that longer windows are sums of
+    bucket: Window = "5m"  # the stretch that longer windows are sums of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
