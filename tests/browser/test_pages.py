@@ -161,3 +161,11 @@ def test_the_first_paint_takes_less_than_100_kilobytes(opened, site, name):
 
     assert len(sizes) >= 3
     assert sum(sizes) < 100_000
+
+
+@pytest.mark.parametrize("width", [1280, 1100, 390])
+def test_an_incident_of_days_stays_within_its_box(opened, site, width):
+    page = opened(site.url, f"/r/{site.failed}", viewport={"width": width, "height": 800})
+    box = page.locator("header", has=page.get_by_role("heading", name="Part of an incident"))
+    box.locator(".state").evaluate("(it) => it.append(' to 30 Nov 23:59, and a few more words')")
+    assert box.evaluate("(it) => it.scrollWidth - it.clientWidth") == 0

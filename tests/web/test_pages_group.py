@@ -37,6 +37,13 @@ async def test_conversations_tell_what_they_did_afterwards_the_doubles_first(sto
     )
 
 
+async def test_one_conversation_is_counted_as_one(store, make, web):
+    call = make.call(started_at=datetime.now(UTC) - timedelta(minutes=30))
+    store([call, make.ok(started_at=datetime.now(UTC) - timedelta(minutes=20))])
+    page = (await web.get(page_of(call))).text
+    assert "Of 1 conversation, 1 called book_meeting again." in page
+
+
 async def test_the_exception_of_a_sample_is_for_engineers(store, make, browse, engine):
     call = make.call()
     detail = make.log_of(
