@@ -13,6 +13,9 @@ from urllib.parse import quote, urlencode
 _SECONDS = 10
 _NOT_FOUND = 404
 _NOT_ACCEPTED = 422
+_ANSWER = (
+    "reference", "state", "title", "explanation", "next_step", "suggestions", "matches", "others",
+)  # fmt: skip
 TRUST = "Set SSL_CERT_FILE to the file of the authority that signed it, and use the name it was made for."
 
 
@@ -40,7 +43,7 @@ def look_up(where: Service, reference: str) -> dict[str, Any]:
     """
     one_line = " ".join(reference.split())  # an address with line breaks is not routed everywhere
     asked = quote(one_line.encode("utf-8", "replace"), safe="")
-    return _with(_asked(where, f"/api/v1/references/{asked}"), where, "state", "matches")
+    return _with(_asked(where, f"/api/v1/references/{asked}"), where, *_ANSWER)
 
 
 def page(where: Service, path: str, **filters: str | int | None) -> dict[str, Any]:

@@ -45,7 +45,7 @@ def answering(status, body):
 
 @pytest.mark.parametrize("as_json", [(), ("--json",)])
 @pytest.mark.parametrize("command", [("lookup", "938N-KRKA-S18P"), ("errors",), ("groups",)])
-@pytest.mark.parametrize(("status", "body"), [(404, PROBLEM), (200, {}), (200, {"ok": True})])
+@pytest.mark.parametrize(("status", "body"), [(404, PROBLEM), (200, {}), (200, {"state": "found"})])
 def test_a_body_that_is_no_answer_is_a_sentence(toolfault, status, body, command, as_json):
     with answering(status, json.dumps(body).encode()) as (url, _):
         told = toolfault(*command, *as_json, "--url", url)
@@ -66,7 +66,7 @@ def test_a_dead_letter_is_not_acknowledged_by_a_server_that_does_not_know_the_ad
 
 
 def test_a_text_of_several_lines_is_sent_as_one(toolfault):
-    with answering(200, b'{"state": "unknown", "matches": []}') as (url, paths):
+    with answering(404, b"{}") as (url, paths):
         toolfault("lookup", "It failed.\r\n(ref  6MVV-59XX-H18P)\n\tThanks", "--json", "--url", url)
 
     assert paths == ["/api/v1/references/It%20failed.%20%28ref%206MVV-59XX-H18P%29%20Thanks"]
