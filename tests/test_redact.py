@@ -40,7 +40,7 @@ CLASSES = {
 PIECES = (
     "password", "token", "api_key", "secret", "cookie", "Authorization", "Bearer ", "Basic ", "=", ": ", '"', "'", "\\", "\\n", "\n", " ", ",", ";",
     "&", "%3D", "%", "://", "@", "a", "hunter2", "x.internal", "10.0.0.1", "fe80::1", "4242424242424242", TOKEN, "-----BEGIN " + "PRIVATE KEY-----",
-    "-----END " + "PRIVATE KEY-----", "SELECT a FROM b", "[SQL: ", "/home/", "C:\\Users\\", "[REDACTED:token]", "[REDACTED:", "]", "é", "密码", "\x00",
+    "-----END " + "PRIVATE KEY-----", "SELECT a FROM b", "[SQL: ", "/home/", "C:\\Users\\", "[REDACTED:token]", "[REDACTED:", "]", "é", "à", "Р", "\u00a0", "\u2003", "\x0b", "→", "**", " | ", "密码", "\x00",
     "\ud800", "cGFzc3dvcmQ9aHVudGVyMg==", "<", ">", "{", "}", "(", ")", "-p", "--", "alice@example.com", "File \"a\", line 1", "$2b$",
 )  # fmt: skip
 hostile = st.lists(st.sampled_from(PIECES), max_size=14).map("".join)

@@ -11,7 +11,7 @@ import string
 
 from toolfault.redact.headers import header
 from toolfault.redact.keys import kind_of
-from toolfault.redact.spans import Span, Spans, View, run_start, words
+from toolfault.redact.spans import BLANKS, Span, Spans, View, run_start, words
 from toolfault.redact.values import REMARK, WINDOW, Value, is_secret, looks_random, value_at, whole
 
 _KEY_CHARACTERS = (
@@ -26,24 +26,28 @@ _GRAMMAR_BEFORE = re.compile(
     r"(?:unexpected|illegal|stop|next|special|missing|expected|syntax|unknown|unrecognized|pad|end|start|eos|bos|max|"
     r"continuation|page|per|every|each|last|first|invalid json)[ _-]{1,2}[\"'<]?\Z"
 )
-#: the wide colon, equals sign and arrow, in UTF-8, and what follows them
-_WIDE = re.compile(r"(?:\xef\xbc[\x9a\x9d]|\xe2\x87\x92).*")
+#: the wide colon and equals sign and the arrows, in UTF-8, and what follows them
+_WIDE = re.compile(r"(?:\xef\xbc[\x9a\x9d]|\xe2[\x86\x87]\x92).*")
 _JOINTS = (" ", "_", "-")
 _QUERY_BEFORE = re.compile(r"(?:[?&#;]|%3f|%26|%23|amp;)\Z")
 _EOL = re.compile(r"[\r\n]|\\+[rn]")
 _WORD_OF_SENTENCE = re.compile(r"[a-z]+ [a-z]")
 _TYPE = re.compile(
-    r"(?:str|bytes|SecretStr|Optional\[\w+\]|string|String|&str|char\s?\*)(?: \| None)?[ \t]*=[ \t]*|string\(\d+\)[ \t]*|[\"'][ \t]{0,3}\+[ \t]{0,3}(?=[\"'])"
+    r"(?:str|bytes|SecretStr|Optional\[\w+\]|string|String|&str|char\s?\*)(?: \| None)?[ \t]*=[ \t]*|string\(\d+\)[ \t]*|[\"'][ \t]{0,3}\+[ \t]{0,3}(?=[\"'])",
+    re.ASCII,
 )
 _SESSION_KEYS = words(
     "session session_id sessionid sid sess connect.sid asp.net_sessionid sig signature"
 )
 _SIGNED = re.compile(r"[A-Za-z0-9+/=%_-]{16,}")
-_LOCATION = re.compile(r"loc[\"']?[ ]?[:=][ ]?[\[(][^\])]{0,200}?[\"']([\w.-]+)[\"'][\])]")
+_LOCATION = re.compile(
+    r"loc[\"']?[ ]?[:=][ ]?[\[(][^\])]{0,200}?[\"']([\w.-]+)[\"'][\])]", re.ASCII
+)
 _NAME_CHARACTERS = string.ascii_letters + string.digits + "_.-"
-_ARGUMENT = re.compile(r"[A-Za-z_]\w*=")
+_ARGUMENT = re.compile(r"[A-Za-z_]\w*=", re.ASCII)
+_NOT_ALNUM = re.compile(r"[\W_]", re.ASCII)
 _HEX_KEY = re.compile(r"[0-9A-Fa-f]{32,64}")
-_FIRST_WORD = re.compile(r"[a-z']+(?=[\s.,:;!?)]|\Z)")
+_FIRST_WORD = re.compile(r"[a-z']+(?=[\s.,:;!?)]|\Z)", re.ASCII)
 
 
 def key_at(view: View, start: int) -> tuple[int, str]:
@@ -83,7 +87,10 @@ def assignment(view: View, start: int, end: int) -> Spans:
     if key.lower().endswith(("phrase", "mnemonic")) and not value.quoted:
         line = _EOL.search(view.data, value.start, value.start + WINDOW)
         value = Value(value.start, line.start() if line else len(view.data), quoted=True)
-    found = is_secret(key, view.data[value.start : value.end][:600], quoted=value.quoted)
+    text = view.data[value.start : value.end][:600]
+    if _is_pipe(view, begin, end, text):
+        return
+    found = is_secret(key, text, quoted=value.quoted)
     if found:
         value = whole(view.data, value)
         yield Span(value.start, value.end, found)
@@ -97,12 +104,20 @@ def _is_grammar(view: View, begin: int) -> bool:
 
 def _is_listed(view: View, begin: int, start: int, end: int, value: Value) -> bool:
     """Whether `"password", "email"` is a list of names; a pair's value looks made, or follows a flag."""
-    if "," not in view.data[start:end] or view.data[end - 1] in ":=":
+    if "," not in view.data[start:end] or view.data[start:end].rstrip(" \t")[-1] in ":=":
         return False
     text = view.data[value.start : value.end][:600]
     return not value.quoted or not (
-        view.data[begin] == "-" or looks_random(text, 6) or re.search(r"[\W_]", text)
+        view.data[begin] == "-" or looks_random(text, 6) or _NOT_ALNUM.search(text)
     )
+
+
+def _is_pipe(view: View, begin: int, end: int, text: str) -> bool:
+    """Whether a bar is one of a shell or of a table's head, and not the one before a secret in a table's row."""
+    if not view.data[begin:end].rstrip(" \t").endswith("|"):
+        return False
+    before = view.data[max(0, begin - 40) : begin].rstrip(" \t*\"'`")
+    return not before.endswith("|") or not looks_random(text, 6)
 
 
 def _is_sentence(view: View, kind: str, end: int, value: Value) -> bool:
@@ -181,7 +196,7 @@ def element(view: View, start: int, end: int) -> Spans:
     ):
         return
     stop = close if close >= 0 else len(view.data)
-    value = view.data[end:stop].strip()
+    value = view.data[end:stop].strip(BLANKS)
     found = is_secret(key, value[:600], quoted=True) if value else None
     if found:
         yield Span(end, stop, found)
@@ -203,7 +218,7 @@ def _place_before(text: str) -> str:
     lines, newline, last = text.rpartition("\n")
     if not newline:
         lines, newline, last = text.partition("\\n")
-    name = lines.rstrip()
+    name = lines.rstrip(BLANKS)
     name = name[run_start(name, len(name), 400, _NAME_CHARACTERS) :]
     if newline and name:
         return name
@@ -213,7 +228,7 @@ def _place_before(text: str) -> str:
 
 def flag(view: View, start: int, end: int) -> Spans:
     """`--password value`, `-password value`, `ENV API_KEY value`."""
-    key = view.data[start:end].split()[-1]
+    key = view.data[start:end].split()[-1]  # the hit is ASCII
     if kind_of(key) is None:
         return
     value = value_at(view.data, end)

@@ -8,7 +8,7 @@ import base64
 import binascii
 import re
 
-from toolfault.redact.spans import Span, Spans, View
+from toolfault.redact.spans import BLANKS, Span, Spans, View
 from toolfault.redact.values import (
     WINDOW,
     Value,
@@ -21,9 +21,12 @@ from toolfault.redact.values import (
 
 _SCHEME = re.compile(
     r"\s*(?:(?:basic|bearer|token|apikey|api-key|negotiate|ntlm|digest|hmac|hawk|oauth|key|splunk|genie-?key|aws4-hmac-sha256|"
-    r"sharedkey|sharedaccesssignature|goog4-rsa-sha256|bot|jwt|snowflake token)(?:\s+|=|:\s*|%20|\+))"
+    r"sharedkey|sharedaccesssignature|goog4-rsa-sha256|bot|jwt|snowflake token)(?:\s+|=|:\s*|%20|\+))",
+    re.ASCII,
 )
-_BEARER = re.compile(r"[A-Za-z0-9._~+/|%*:-]+={0,2}")
+_BEARER = re.compile(r"[A-Za-z0-9._~+/|%*:\x0b\x0c\x1c-\x1f\x80-\xff-]+={0,2}")
+_ASCII = re.compile(r"[\x00-\x7f]+")
+_DIGIT = re.compile(r"[0-9]")
 _BASIC = re.compile(r"[A-Za-z0-9+/_-]+(?:=|%3[dD]){0,2}")
 _PARAMETERS = ("digest", "hawk", "oauth", "aws4", "goog4", "sharedaccess", "hmac", "snowflake")
 _LINE_ENDS = ("\n", "\r", "'", "\\n", "\\r")
@@ -34,7 +37,7 @@ def header(view: View, key: str, kind: str, value: Value) -> Spans:
     scheme = _SCHEME.match(view.low, value.start, value.start + 60)
     start = scheme.end() if scheme else value.start
     end = value.end
-    has_parameters = scheme is not None and scheme[0].strip().startswith(_PARAMETERS)
+    has_parameters = scheme is not None and scheme[0].strip(BLANKS).startswith(_PARAMETERS)
     if not value.quoted:
         if kind == "cookie" or has_parameters:
             end = _line_end(view.data, start)
@@ -44,7 +47,7 @@ def header(view: View, key: str, kind: str, value: Value) -> Spans:
     if end <= start or ("[REDACTED:" in text and not is_secret("token", text, quoted=True)):
         return
     if (not has_parameters and "=" not in text and is_remark(text)) or (
-        (not value.quoted or not scheme) and starts_remark(text.split()[0] if text.split() else "")
+        (not value.quoted or not scheme) and starts_remark(text.strip(BLANKS).partition(" ")[0])
     ):
         return
     if (
@@ -84,7 +87,14 @@ def bearer(view: View, start: int, end: int) -> Spans:
     if not found or found.end() - end < 6 or view.data[found.end() : found.end() + 1].isalnum():
         return
     text = found[0][:600]
-    if not starts_remark(text) and (looks_random(text, 6) or len(text) >= 16 or "." in text[:-1]):
+    head = _ASCII.match(text)
+    if head and starts_remark(head[0]):
+        return
+    if text.isascii():
+        is_made = looks_random(text, 6) or len(text) >= 16 or "." in text[:-1]
+    else:  # a word of another language has no digit
+        is_made = bool(_DIGIT.search(text))
+    if is_made:
         yield Span(end, found.end(), "bearer")
 
 
@@ -99,21 +109,21 @@ def basic(view: View, start: int, end: int) -> Spans:
 
 
 def decode_base64(text: str) -> str | None:
-    """The printable ASCII text that `text` encodes, or None."""
+    """The printable text that `text` encodes, one character per byte, or None."""
     text = text.rstrip("=").replace("-", "+").replace("_", "/")
     text = text[: len(text) // 4 * 4] if len(text) % 4 == 1 else text + "=" * (-len(text) % 4)
     try:
         head = base64.b64decode(text[:12] if len(text) > 12 else text)
-        if not head.isascii() or not _is_printable(head.decode("ascii")):
+        if _share_printable(head) < 1:
             return None
         decoded = base64.b64decode(text)
     except (binascii.Error, ValueError):
         return None
-    shown = decoded.decode("latin-1")
-    return (
-        shown if sum(c.isprintable() or c in "\r\n\t" for c in shown) >= len(shown) * 0.95 else None
-    )
+    return decoded.decode("latin-1") if _share_printable(decoded) >= 0.95 else None
 
 
-def _is_printable(text: str) -> bool:
-    return all(c.isprintable() or c in "\r\n\t" for c in text)
+def _share_printable(raw: bytes) -> float:
+    """The share of characters that print, of UTF-8 that may be cut at its end."""
+    text = raw.decode("utf-8", "replace").removesuffix("\ufffd")
+    shown = sum((c.isprintable() and c != "\ufffd") or c in "\r\n\t" for c in text)
+    return shown / max(1, len(text))

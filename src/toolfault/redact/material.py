@@ -7,11 +7,14 @@ import re
 from toolfault.redact.spans import Span, Spans, View, run_start
 from toolfault.redact.values import WINDOW, looks_random
 
-_PEM_LINE = re.compile(r"(?:\s|\\+[rn])*(?:\n|\\+n)[A-Za-z0-9+/=]{2,}")
+_PEM_LINE = re.compile(r"(?:\s|\\+[rn])*(?:\n|\\+n)[A-Za-z0-9+/=]{2,}", re.ASCII)
 _PEM_BODY = re.compile(
-    r"(?:(?:[\s\"'+]|\\+[nr])*(?:Proc-Type|DEK-Info|Version|Comment|Hash|Charset)[^\n\\]{0,100})*(?:(?:[\s\"'+,]|\\+[nr])*[A-Za-z0-9+/=:,-]{12,})+(?:(?:[\s\"'+]|\\+[nr])*[A-Za-z0-9+/]*={1,2})?"
+    r"(?:(?:[\s\"'+]|\\+[nr])*(?:Proc-Type|DEK-Info|Version|Comment|Hash|Charset)[^\n\\]{0,100})*(?:(?:[\s\"'+,]|\\+[nr])*[A-Za-z0-9+/=:,-]{12,})+(?:(?:[\s\"'+]|\\+[nr])*[A-Za-z0-9+/]*={1,2})?",
+    re.ASCII,
 )
-_PEM_BACKWARDS = re.compile(r"\s+|[nr]\\+|={0,2}[A-Za-z0-9+/]+?(?=[^A-Za-z0-9+/]|[nr]\\|\Z)")
+_PEM_BACKWARDS = re.compile(
+    r"\s+|[nr]\\+|={0,2}[A-Za-z0-9+/]+?(?=[^A-Za-z0-9+/]|[nr]\\|\Z)", re.ASCII
+)
 _WORD = re.compile(r"[A-Za-z]{1,15}")
 _JWT = re.compile(
     r"[A-Za-z0-9_-]*+\.(?:eyJ|[A-Za-z0-9_-]{8})[A-Za-z0-9_-]*(?:\.[A-Za-z0-9_-]*){0,3}"

@@ -13,21 +13,21 @@ from toolfault.redact.values import starts_remark
 
 _NAME_CHARACTERS = string.ascii_letters + string.digits + "_.-"
 _USERINFO_CHARACTERS = "".join(chr(c) for c in range(0x21, 0x100) if chr(c) not in "\"'<>@/=")
-_BREAK = re.compile(r"[\s\"'<>`]")
-_BARE_USERINFO = re.compile(r"[\w.%+-]{1,64}:[^\s\"'<>@/:=]{1,200}\Z")
-_HOST_AFTER = re.compile(r"(?:tcp|unix)?\(|[A-Za-z0-9][A-Za-z0-9.-]{1,200}(?::\d{2,5}|/)")
+_BREAK = re.compile(r"[ \t\r\n\"'<>`]")
+_BARE_USERINFO = re.compile(r"[\w.%+\x80-\xff-]{1,64}:[^ \t\r\n\"'<>@/:=]{1,200}\Z", re.ASCII)
+_HOST_AFTER = re.compile(r"(?:tcp|unix)?\(|[A-Za-z0-9][A-Za-z0-9.-]{1,200}(?::\d{2,5}|/)", re.ASCII)
 _LOCAL_CHARACTERS = (
     string.ascii_letters + string.digits + "._%+'!#$&*-^~" + "".join(map(chr, range(0x80, 0x100)))
 )
 _PATH = re.compile(r"[/?#]")
-_VERSION = re.compile(r"v?\d+(?:\.\d+)*/")
-_PORT = re.compile(r"\d{1,5}(?:[/?#]|\Z)")
+_VERSION = re.compile(r"v?\d+(?:\.\d+)*/", re.ASCII)
+_PORT = re.compile(r"\d{1,5}(?:[/?#]|\Z)", re.ASCII)
 _PARAMETER = re.compile(r"['&]")
 _TOUCHES = re.compile(r"[\w.-]", re.ASCII)
 _GOES_ON = re.compile(r"\w|[.-]\w", re.ASCII)
-_IN_WORD = re.compile(r"[\w:]")
+_IN_WORD = re.compile(r"[\w:]", re.ASCII)
 _ZONE = re.compile(r"(?:%|%25)[A-Za-z][A-Za-z0-9]{1,15}")
-_TILDE_USER = re.compile(r"[A-Za-z_][\w.-]{1,31}(?=/)")
+_TILDE_USER = re.compile(r"[A-Za-z_\x80-\xff][\w.\x80-\xff-]{1,63}(?=/)", re.ASCII)
 _DOMAIN = re.compile(r"@(?:[a-z0-9\x80-\xff-]{1,63}\.){1,5}[a-z\x80-\xff]{2,24}")
 _NO_DOMAIN = words("py js ts service whl tgz git next")
 _LAST_GROUP = re.compile(r"(?:\xc2\xa0|[ .+_-])[0-9]+\Z")
@@ -40,10 +40,15 @@ _NETWORK = words(
     "sasl_ssl sasl_plaintext consul zookeeper thrift socks4 socks4h socks5 socks5h smb cifs nfs afp rtsp telnet rsync irc ircs"
 )
 _SCHEME_CHARACTERS = string.ascii_lowercase + string.digits + "_"
-_USERINFO = re.compile(r"[^\s/@\"'<>]{1,300}@")
+_USERINFO = re.compile(r"[^ \t\r\n/@\"'<>]{1,300}@")
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")
-_USER = re.compile(r"[^\\/:*?\"'<>|\r\n\t ,;)\]}]+(?:(?: [A-Z][A-Za-z]{0,20}){1,2}(?=[\\/]))?")
+_USER = re.compile(
+    r"[^\\/:*?\"'<>|\r\n\t ,;)\]}]+(?:(?: [A-Z\xc2-\xf4][A-Za-z\x80-\xff]{0,40}){1,2}(?=[\\/]))?"
+)
 _HOME = re.compile(r"/(?:home|Users)/")
+_IN_PATH = re.compile(r"[\w.-]\Z", re.ASCII)
+_MOUNT = re.compile(r"(?:/var|/export|/mnt/[a-z]|/usr|/nfs|/net|/srv|/data|\A[a-z])\Z")
+_METHOD = re.compile(r"(?:get|post|put|patch|delete|head|route|path)[ :'\"]{1,3}\Z")
 _SHARED = words("public default shared all defaultuser0 linuxbrew")
 
 
@@ -144,6 +149,8 @@ def host(view: View, start: int, end: int) -> Spans:
     yield Span(begin + offset, stop, "host")
 
 
+_HAS_DIGIT = re.compile(r"[0-9]")
+_HAS_MARK = re.compile(r"[0-9.-]")
 _PROSE = ("host", "name", "address", "lookup", "resolve", "server=", "address=", "addr=")
 #: The last is the source that our own untrusted blocks name.
 _NO_HOSTS = words(
@@ -154,9 +161,9 @@ _NO_HOSTS = words(
 def _is_name(said: str, text: str) -> bool:
     """Whether a bare word after `lookup` or `host` is a name: digits, dots or dashes tell."""
     if said.startswith("host "):
-        return bool(re.search(r"\d", text))
+        return bool(_HAS_DIGIT.search(text))
     prose = said.rstrip().endswith(_PROSE)
-    return not prose or bool(re.search(r"[\d.-]", text))
+    return not prose or bool(_HAS_MARK.search(text))
 
 
 def named_host(view: View, start: int, end: int) -> Spans:
@@ -194,11 +201,9 @@ def port_host(view: View, start: int, end: int) -> Spans:
 def home(view: View, start: int, end: int) -> Spans:
     """The user's name in a path below a home folder."""
     before = view.low[max(0, start - 8) : start]
-    if re.search(r"[\w.-]\Z", before) and not re.search(
-        r"(?:/var|/export|/mnt/[a-z]|/usr|/nfs|/net|/srv|/data|\A[a-z])\Z", before
-    ):
+    if _IN_PATH.search(before) and not _MOUNT.search(before):
         return
-    if re.search(r"(?:get|post|put|patch|delete|head|route|path)[ :'\"]{1,3}\Z", before):
+    if _METHOD.search(before):
         return
     name = _USER.match(view.data, end, end + 64)
     while name and name[0].lower().rstrip(".") not in _SHARED and "[REDACTED" not in name[0]:

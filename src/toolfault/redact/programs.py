@@ -11,10 +11,12 @@ from toolfault.redact.values import looks_random, starts_remark, value_at, whole
 
 _CONTINUES = re.compile(
     r"(?:\r?\n|\\r\\n|\\n)(?:[ \t]+[^\s]|[ \t]*(?:FROM|WHERE|AND|OR|JOIN|LEFT|RIGHT|INNER|OUTER|SET|VALUES|ORDER|GROUP|HAVING|LIMIT|OFFSET|"
-    r"ON|RETURNING|UNION|SELECT|INSERT|UPDATE|DELETE|from|where|and|or|join|left|right|inner|set|values|order by|group by|limit|returning|union)\b|[ \t]*[()])"
+    r"ON|RETURNING|UNION|SELECT|INSERT|UPDATE|DELETE|from|where|and|or|join|left|right|inner|set|values|order by|group by|limit|returning|union)\b|[ \t]*[()])",
+    re.ASCII,
 )
 _LINE = re.compile(r"[^\r\n\\]*(?:\\+(?:[^nr\r\n]|[nr][a-z])[^\r\n\\]*)*")
-_KEPT_TAIL = re.compile(r"\s*\(Background on this error at: [^)\n]*\)\s*\Z")
+_KEPT_TAIL = re.compile(r"\s*\(Background on this error at: [^)\n]*\)\s*\Z", re.ASCII)
+_BRACKET_END = re.compile(r"\]\s*(?:\r?\n|\\n|\(Background|\[|\"|'|\Z)", re.ASCII)
 
 
 def _end_of_line(data: str, at: int) -> int:
@@ -36,14 +38,13 @@ def sql(view: View, start: int, end: int) -> Spans:
 
 def sql_bracket(view: View, start: int, end: int) -> Spans:
     """SQLAlchemy's `[SQL: ...]` and `[parameters: ...]`, over several lines."""
-    found = re.compile(r"\]\s*(?:\r?\n|\\n|\(Background|\[|\"|'|\Z)").search(
-        view.data, end, end + 16384
-    )
+    found = _BRACKET_END.search(view.data, end, end + 16384)
     yield Span(end, found.start() if found else min(len(view.data), end + 16384), "sql")
 
 
 _SPEAKS_SQL = re.compile(
-    r"\bsql|select |insert |update |delete |psycopg|statement|postgres|mysql|sqlite|query|\[redacted:sql|ora-\d|integrityerror|execute"
+    r"\bsql|select |insert |update |delete |psycopg|statement|postgres|mysql|sqlite|query|\[redacted:sql|ora-\d|integrityerror|execute",
+    re.ASCII,
 )
 
 
@@ -62,7 +63,8 @@ def near(view: View, start: int, end: int) -> Spans:
 
 
 _PLAIN_VALUE = re.compile(
-    r"(?i)\d{1,12}|[0-9a-f]{8}-[0-9a-f-]{27}|\[REDACTED:\w+\]|null|true|false"
+    r"(?i)\d{1,12}|[0-9a-f]{8}-[0-9a-f-]{27}|\[REDACTED:\w+\]|null|true|false",
+    re.ASCII,
 )
 
 

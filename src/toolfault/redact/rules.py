@@ -47,12 +47,13 @@ def _by_letter(words: tuple[str, ...]) -> str:
 
 _ANY_STEM = f"(?:{_by_letter(_STEMS)})"
 _STEM = _ANY_STEM + r"[a-z0-9_.$\x80-\xff-]{0,40}"
-_QUOTE = r"(?:\\{0,4}[\"'`]|&quot;)?"
+_QUOTE = r"(?:\\{0,4}[\"'`]|&quot;|\*{1,2})?"
 _ASSIGN = (
     _STEM + r"(?:"
-    + _QUOTE + r"(?:\\?\])?[ \t]{0,4}(?:=>|:=|={1,2}|:|->|<-|\xef\xbc[\x9a\x9d]|\xe2\x87\x92)[ \t]{0,4}"  # key = value
+    + _QUOTE + r"(?:[, \t\r\n]{1,40}|[ \t]{0,4}(?:=>|[:=])[ \t]{0,4}\{[ \t\r\n]{0,20})" + _QUOTE + r"(?:value|val)" + _QUOTE + r"[ \t]{0,2}[:=][ \t]{0,2}"  # name: key, value: v
+    + r"|" + _QUOTE + r"(?:\\?\])?[ \t]{0,4}(?:=>|:=|={1,2}|:|->|<-|\xef\xbc[\x9a\x9d]|\xe2[\x86\x87]\x92)[ \t]{0,4}(?:\*{1,2}[ \t]{1,4})?"  # key = value
     + r"|\\{0,4}[\"'][ \t]{0,2},[ \t\r\n]{0,2}"  # ("key", value)
-    + r"|" + _QUOTE + r"[, \t\r\n]{1,40}" + _QUOTE + r"(?:value|val)" + _QUOTE + r"[ \t]{0,2}[:=][ \t]{0,2}"  # name: key, value: v
+    + r"|" + _QUOTE + r"[ \t]{1,40}\|[ \t]{1,40}"  # | key | value |
     + r"|[\"'][ \t]{0,3}(?:\r?\n|\\r\\n){2}"  # multipart/form-data
     + r")"
 )  # fmt: skip
@@ -107,7 +108,7 @@ CONTEXT: tuple[Rule, ...] = (
     Rule("secret", _STEMS, _ANY_STEM + r"[a-z0-9_.-]{0,40}[\"']?(?:[ \t\n][^<>\n]{0,80})?>", assignments.element, also="<"),
     Rule("secret", ("--", " -", "\"-", "'-", "env ", "arg ", "set ", "setx ", "export "),
          r"(?:-|\b(?:env|arg|setx?|export)[ \t]{1,3})[a-z0-9_.-]{2,60}[ \t]{1,3}", assignments.flag, starts=("-", "env", "arg", "set", "export"), looks_ahead=True),
-    Rule("secret", _AT_WORDS, r"(?:" + "|".join(_AT_WORDS) + r")[a-z0-9_.-]{0,20}[\"']?(?:[ \t](?:provided|supplied|given|used|value|id|you|entered|sent|that|we|got|received)){0,3}(?:[ \t](?:is|was|of|by))?:?[ \t]{1,3}\(?", assignments.prose, looks_ahead=True),
+    Rule("secret", _AT_WORDS, r"(?:" + "|".join(_AT_WORDS) + r")[a-z0-9_.-]{0,20}[\"']?(?:[ \t]{1,3}(?:provided|supplied|given|used|value|id|you|entered|sent|that|we|got|received)){0,3}(?:[ \t]{1,3}(?:is|was|of|by))?:?[ \t]{1,3}\(?", assignments.prose, looks_ahead=True),
     Rule("secret", ("input_value=", '"input"', "'input'"), r"(?:\binput_value=|[\"']input[\"'][ ]?:[ ]?)", assignments.rejected_input, starts=("input_value=", "\"input", "'input"), looks_ahead=True),
     Rule("openai_key", ("sk-",), r"\bsk-[A-Za-z0-9_-]{20,}", material.dashed_key, folded=False),
     Rule("password", tuple(f":{digit}" for digit in range(10)), r":[0-9]{4,5}:[a-z0-9_*-]{1,64}:[a-z0-9_-]{1,64}:[^ \t\r\n:\"']{4,}", material.after_last_colon),
@@ -135,7 +136,7 @@ CONTEXT: tuple[Rule, ...] = (
     Rule("host", tuple(f":{port}" for port in _PORTS.split("|")), rf":(?:{_PORTS})\b", places.port_host),
     Rule("host", ("\\\\",), r"(?:[ \t\"'(=]|\A)\\\\(?:\\\\)?", places.named_host, starts=(), looks_ahead=True),
     Rule("user", ("/home/",), r"/home/", places.home, looks_ahead=True),
-    Rule("user", ("~",), r"(?:[ \t\"'=(:]|\A)~[a-z_]", places.tilde_home, starts=()),
+    Rule("user", ("~",), r"(?:[ \t\"'=(:]|\A)~[a-z_\x80-\xff]", places.tilde_home, starts=()),
     Rule("user", ("/users/",), r"/Users/", places.home, looks_ahead=True, folded=False),
     Rule("user", (":/users", ":/documents and settings", "\\users", "\\documents and settings", "\\home"), r"(?:[a-z]:(?:\\{1,4}|/)|\\{1,4})(?:users|documents and settings)(?:\\{1,4}|/)|\\{1,4}home\\{1,4}", places.windows_home, starts=(), looks_ahead=True),
     Rule("sql", ("select", "insert", "replace", "merge", "update", "delete", "create", "alter", "drop", "values", "where", " as (", "exec", "call "), _SQL_UPPER, programs.sql, starts=("select", "insert", "replace", "merge", "update", "delete", "create", "alter", "drop", "values", "where", "with", "call", "exec"), folded=False),

@@ -36,6 +36,9 @@ class View(NamedTuple):
 
 Spans = Iterator[Span]
 
+#: What ends a word. Not `str.split()` or `\s`: of UTF-8 read byte by byte they cut "à" and "Р" in two.
+BLANKS = " \t\r\n"
+
 
 def run_start(data: str, at: int, least: int, characters: str) -> int:
     """Where the run of `characters` before `at` begins, at most `least` back."""

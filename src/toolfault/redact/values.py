@@ -9,7 +9,7 @@ import re
 from typing import NamedTuple
 
 from toolfault.redact.keys import is_function, kind_of
-from toolfault.redact.spans import words
+from toolfault.redact.spans import BLANKS, words
 
 #: How far a value is read. Longer ones are hidden to their end, found by one forward search.
 WINDOW = 4096
@@ -27,17 +27,18 @@ _PREFIX = re.compile(
     r"(?:[A-Za-z_][A-Za-z_.]{0,40}\()?(?:\\{0,4}[brfu])?(\\{0,4}(?:\"\"\"|'''|[\"'`]|&quot;|&#39;))"
 )
 _WRAPPER = re.compile(r"(?:SecretStr|SecretBytes|Secret|str|bytes|Masked|Sensitive)\(")
-_BARE_END = re.compile(r"[\s\"'<>`]")
-_QUOTES = ('"', "'", "<", ">", "`")
+_BARE_ENDS = (*BLANKS, '"', "'", "<", ">", "`")
+_BARE_END = re.compile(f"[{''.join(_BARE_ENDS)}]")
 #: Most values end within so many characters.
 _NEAR = 128
 _ESCAPED_END = re.compile(r"\\+[\"'nrt`]")
 #: a following key shows that the separator before it was one, and not part of the value
-_NEXT_KEY = re.compile(r"[,;&)|][ \t]{0,3}[\"']?[A-Za-z_][\w .-]{0,40}[\"']?\]?[=:]|&amp;")
+_NEXT_KEY = re.compile(
+    r"[,;&)|][ \t]{0,3}[\"']?[A-Za-z_][\w .-]{0,40}[\"']?\]?[=:]|&amp;", re.ASCII
+)
 _SEPARATORS = (",", ";", "&", ")", "|")
 _BLOCK = re.compile(r"[|>][+-]?[ \t]*\r?\n((?:[ \t]+[^\n]*\n?)+)")
 _LONG_QUOTED_END = re.compile(r"[\"'`\n]")
-_LONG_END = re.compile(r"[\s\"'<>`]")
 _BLOCK_MARKS = ("|", ">")
 _CLOSERS = ")]},;:."
 
@@ -53,7 +54,8 @@ _PLACEHOLDER = re.compile(
     r"\.{2,}|\?|\*{2,}|x{4,}|#{3,}|(?:\xe2\x80\xa2)+|<[^<>\n]{0,40}>|\[(?:redacted|filtered|hidden|masked|secret|removed|scrubbed)[^\]\n]{0,40}\]"
     r"|\((?:redacted|filtered|hidden|masked|removed|scrubbed)\)|\$\{[^}\n]{0,80}\}?|\$\([^)\n]{0,80}\)?|\$[a-z_]\w{0,60}|\{\{[^}\n]{0,80}(?:\}\})?"
     r"|\{[\w.]{0,40}\}|%\(?[\w.]{0,40}\)?[sdr]|:[a-z_]\w{0,40}|optional.{0,40}|env(?:iron)?[\[.(].{0,80}|os\.environ.{0,80}|os\.getenv.{0,80}"
-    r"|getenv.{0,80}|process\.env.{0,80}|vault:.{0,80}|arn:aws:.{0,200}"
+    r"|getenv.{0,80}|process\.env.{0,80}|vault:.{0,80}|arn:aws:.{0,200}",
+    re.ASCII,
 )
 #: words that begin a remark about a secret where a secret could stand
 REMARK = words(
@@ -78,6 +80,8 @@ _WORDS = re.compile(r"[a-z']+")
 _LOWER = re.compile(r"[a-z\xaa\xb5\xba\xdf-\xf6\xf8-\xff]")
 _UPPER = re.compile(r"[A-Z\xc0-\xd6\xd8-\xde]")
 _DIGIT = re.compile(r"[0-9\xb2\xb3\xb9]")
+_REPLACED = re.compile(r"\[REDACTED:\w+\]", re.ASCII)
+_SOLID = re.compile(r"[\w+/=\x80-\xff-]+", re.ASCII)
 
 
 def value_at(data: str, at: int) -> Value | None:
@@ -102,7 +106,7 @@ def whole(data: str, value: Value) -> Value:
     """`value` to its real end, where the window ended first."""
     if value.end - value.start < WINDOW - 200:
         return value
-    found = (_LONG_QUOTED_END if value.quoted else _LONG_END).search(data, value.end)
+    found = (_LONG_QUOTED_END if value.quoted else _BARE_END).search(data, value.end)
     return value._replace(end=found.start() if found else len(data))
 
 
@@ -154,8 +158,8 @@ def _bare_end(data: str, at: int, limit: int) -> int:
 
 def _far_end(data: str, at: int, limit: int) -> int:
     """Where the first blank or quote is, by searches for one character each: a class takes ten times as long."""
-    end = at + len((data[at:limit].split(maxsplit=1) or ("",))[0])
-    for mark in _QUOTES:
+    end = limit
+    for mark in _BARE_ENDS:
         found = data.find(mark, at, end)
         end = found if found >= 0 else end
     return end
@@ -170,7 +174,7 @@ def _is_null(lowered: str) -> bool:
 
 def is_remark(value: str) -> bool:
     """Whether `value` speaks about a secret ("must be at least 12 characters") instead of being one."""
-    lowered = value.strip().strip(".,:;!'\"`\\").lower()
+    lowered = value.strip(BLANKS).strip(".,:;!'\"`\\").lower()
     if _is_null(lowered):
         return True
     return lowered.count(" ") > 1 and not REMARK.isdisjoint(_WORDS.findall(lowered[:200]))
@@ -205,7 +209,7 @@ def is_secret(key: str, value: str, *, quoted: bool) -> str | None:
 def _is_harmless(kind: str, name: str, value: str) -> bool:
     """Counts and paths under a secret's name: `pass=12`, `token: 5`, `PWD=/srv`."""
     if kind == "pin":
-        return not (value.strip().isdigit() or looks_random(value, 4))
+        return not (value.strip(BLANKS).isdigit() or looks_random(value, 4))
     if value.isdigit():
         return (kind == "token" and len(value) < 6) or (name == "pass" and len(value) < 5)
     return name in ("pwd", "oldpwd") and value[:1] in ("/", "~")
@@ -213,7 +217,5 @@ def _is_harmless(kind: str, name: str, value: str) -> bool:
 
 def _hides(value: str) -> bool:
     """Whether anything but replacements and scheme words is left in `value`."""
-    left = re.sub(r"\[REDACTED:\w+\]", "", value)
-    return any(
-        len(word) > 3 and word.lower() not in REMARK for word in re.findall(r"[\w+/=-]+", left)
-    )
+    left = _REPLACED.sub("", value)
+    return any(len(word) > 3 and word.lower() not in REMARK for word in _SOLID.findall(left))

@@ -50,7 +50,8 @@ def _plain(escape: str) -> str:
     if escape[0] == "%":
         return chr(int(escape[1:], 16))
     if escape[0] == "&":
-        return (html.unescape(escape).encode("latin-1", "replace").decode("latin-1") + "?")[0]
+        plain = (html.unescape(escape).encode("latin-1", "replace").decode("latin-1") + "?")[0]
+        return " " if plain == "\xa0" else plain
     bare = escape.lstrip("\\")
     if len(bare) > 1:
         return chr(int(bare[1:], 16))
