@@ -85,3 +85,17 @@ def test_the_raw_error_is_copied_but_does_not_leave_its_process():
     assert copy.copy(error).raw_error is raw
     assert b"db.internal" not in pickle.dumps(error)
     assert pickle.loads(pickle.dumps(error)).raw_error is None
+
+
+@pytest.mark.parametrize("duplicate", [copy.copy, lambda e: pickle.loads(pickle.dumps(e))])
+def test_what_a_subclass_holds_in_slots_is_copied(duplicate):
+    again = duplicate(_Slotted("t", "down", seat="12A"))
+    assert (again.seat, again.reason, again.code) == ("12A", "down", "INTERNAL")
+
+
+class _Slotted(ToolFailure):
+    __slots__ = ("seat",)
+
+    def __init__(self, tool, reason, *, seat):
+        super().__init__(tool, reason, code="INTERNAL")
+        self.seat = seat

@@ -5,8 +5,12 @@ import contextlib
 import contextvars
 import gc
 import inspect
+import sys
+import threading
 import time
+import traceback
 import weakref
+from concurrent.futures import ThreadPoolExecutor
 from datetime import date
 
 import pytest
@@ -235,6 +239,12 @@ def test_a_timeout_for_a_sync_function_is_refused_with_what_to_do():
         ({"reasons": {"slot_taken": None}}, "words for the user"),
         ({"error_map": {ValueError: 1}}, r"write ToolErrorMap\("),
         ({"budget_limit": 0}, "give 1 or more"),
+        ({"on_error": []}, r"on_error is \[\]; write 'envelope', 'raise' or a handler"),
+        ({"on_error": 5}, "on_error is 5; write 'envelope', 'raise' or a handler"),
+        ({"check": 5}, "check is 5; give a function that takes the result"),
+        ({"owner": 5}, "owner is 5; write text"),
+        ({"owner_contact": 5}, "owner_contact is 5; write text"),
+        ({"runbook": 5}, "runbook is 5; write text"),
     ],
 )
 def test_an_option_that_does_not_fit_is_said(options, told):
@@ -272,8 +282,93 @@ def test_one_instance_that_is_raised_again_and_again_has_a_traceback_that_does_n
             book()
         depths.append([frame.name for frame in raised.traceback].count("book"))
         references.add(raised.value.reference_id)
-    assert depths == [1, 2, 1, 1]  # the first caller was handed the instance itself
+        assert raised.value is not down
+    assert depths == [1, 1, 1, 1]
     assert len(references) == 4
+    assert (down.reference_id, down.answer, down.__traceback__) == (None, None, None)
+
+
+def test_what_one_caller_holds_is_not_changed_by_the_next_call():
+    down = ToolFailure("book", "supplier_down", transient=True)
+
+    @guard("book", on_error="raise")
+    def book():
+        raise down from OSError("away")
+
+    held = []
+    for _ in range(2):
+        with pytest.raises(ToolFailure) as raised:
+            book()
+        held.append(raised.value)
+    names = [[f.name for f in traceback.extract_tb(error.__traceback__)] for error in held]
+    assert names[0] == names[1]
+    assert names[0].count("book") == 1
+    assert held[0].reference_id != held[1].reference_id
+
+
+@pytest.fixture
+def often_switched():
+    """Threads take turns as often as they can, so that a race shows."""
+    usual = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    yield
+    sys.setswitchinterval(usual)
+
+
+def _references(book, threads=4, rounds=100):
+    """How many references the callers of each round, of one new instance, were given."""
+    together = threading.Barrier(threads)
+
+    def called(down):
+        together.wait()
+        try:
+            book(down)
+        except ToolFailure as error:
+            together.wait()
+            return error.reference_id
+
+    with ThreadPoolExecutor(threads) as pool:
+        return [
+            len(set(pool.map(called, [ToolFailure("book", "down", code="INTERNAL")] * threads)))
+            for _ in range(rounds)
+        ]
+
+
+def test_parallel_calls_that_raise_one_instance_have_a_reference_each(often_switched):
+    @guard("book", on_error="raise")
+    def book(down):
+        raise down
+
+    assert _references(book) == [4] * 100
+
+
+def test_parallel_calls_whose_rule_gives_one_instance_have_a_reference_each(often_switched):
+    rules = ToolErrorMap({KeyError: lambda _, error: error.args[0]})
+
+    @guard("book", on_error="raise", error_map=rules)
+    def book(down):
+        raise KeyError(down)
+
+    assert _references(book) == [4] * 100
+
+
+def test_an_error_that_cannot_be_copied_is_raised_itself():
+    class Picky(ToolFailure):
+        def __new__(cls, *args, **kwargs):
+            if not kwargs:
+                raise RuntimeError("not like this")
+            return super().__new__(cls)
+
+    picky = Picky("book", "down", code="INTERNAL")
+
+    @guard("book", on_error="raise")
+    def book():
+        raise picky
+
+    with pytest.raises(Picky) as raised:
+        book()
+    assert raised.value is picky
+    assert raised.value.reference_id
 
 
 @pytest.mark.parametrize("on_error", ["envelope", "raise"])

@@ -141,6 +141,21 @@ def test_a_deadline_is_more_than_no_seconds(deadline):
         toolfault.run("c", deadline=deadline)
 
 
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        ({"max_tool_attempts": "3"}, "max_tool_attempts is '3'; give 0 or more"),
+        ({"max_tool_attempts": -1}, "max_tool_attempts is -1; give 0 or more"),
+        ({"max_model_calls": "3"}, "max_model_calls is '3'; give 1 or more, or None"),
+        ({"max_model_calls": 0}, "max_model_calls is 0; give 1 or more, or None"),
+        ({"state": 5}, "state is 5; give a mapping"),
+    ],
+)
+def test_an_option_that_does_not_fit_is_said(options, told):
+    with pytest.raises(ValueError, match=told):
+        toolfault.run("c", **options)
+
+
 def test_a_run_without_a_deadline_has_all_the_time():
     assert toolfault.run("c").remaining() == float("inf")
 

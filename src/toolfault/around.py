@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import copy
 import inspect
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 
-from toolfault import carried, envelope, joined
+from toolfault import envelope, joined
 from toolfault.call import Call, Decide
 from toolfault.error_map import ToolErrorMap
-from toolfault.errors import ToolArgumentValidationError, ToolError, ToolResultError
+from toolfault.errors import ToolArgumentValidationError, ToolError, ToolResultError, taken_over
 from toolfault.joined import JoinedCall
 from toolfault.run import ToolFailurePolicy
 from toolfault.taxonomy import Outcome
@@ -71,7 +70,8 @@ class Hook:
 
     def failure(self, call: Call) -> Any:
         """What the caller gets: the envelope, or the typed error raised. A refusal is data."""
-        is_data = self._is_data(call)
+        declined = call.error is not None and call.error.outcome is Outcome.DECLINED
+        is_data = declined or self._answers(call)
         # Its traceback holds the frame of the loop, which holds the call: the locals of the tool's
         # frames, such as a connection, would live until the garbage collector comes.
         error, call.error = call.error, None
@@ -89,41 +89,16 @@ class Hook:
         if type(error) is TypeError and (rejected := _rejected(self.tool.name, asked)):
             call.never_ran(rejected)
             return None
-        typed = issubclass(type(error), ToolError)
-        if typed and carried.read(error, "reference_id") is not None:
-            error = _taken_over(error)
-        wait = call.failed(error)
-        if typed and wait is None and self._is_data(call):
-            BaseException.with_traceback(error, None)  # see `_taken_over`
-        return wait
-
-    def _is_data(self, call: Call) -> bool:
-        """Whether the caller reads the failure; else it is raised. A refusal is data."""
-        declined = call.error is not None and call.error.outcome is Outcome.DECLINED
-        return declined or self._answers(call)
+        raised: Any = error
+        if issubclass(type(error), ToolError):  # unlike isinstance, it asks nothing of the error
+            raised = taken_over(raised)
+        return call.failed(raised)
 
     def _answers(self, call: Call) -> bool:
         """Whether the caller gets envelopes; the run's policy wins over `on_error`."""
         if call.run is not None and call.run.policy is not None:
             return call.run.policy is ToolFailurePolicy.CONTINUE
         return self.on_error == "envelope" and not call.escalates
-
-
-def _taken_over(error: BaseException) -> BaseException:
-    """A copy with the traceback, of an error that another call has ended with.
-
-    An author may raise one instance again and again: each time its traceback would grow, and what
-    an earlier caller holds would be given the reference of this call.
-    """
-    try:
-        own = copy.copy(error)
-    except Exception:  # noqa: BLE001 - a class made to be awkward
-        return error
-    own.__cause__, own.__context__ = error.__cause__, error.__context__
-    own.__suppress_context__ = error.__suppress_context__
-    BaseException.with_traceback(own, error.__traceback__)
-    BaseException.with_traceback(error, None)
-    return own
 
 
 _NAME = re.compile(r"'([^']+)'")

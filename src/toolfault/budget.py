@@ -13,6 +13,8 @@ from collections.abc import Iterator, MutableMapping
 from contextlib import contextmanager
 from typing import Any
 
+from toolfault import safe_log
+
 DEFAULT_LIMIT = 2
 _KEY = "toolfault.failures:"
 _HIGHEST = 1_000_000  # what a spoiled number is taken for
@@ -63,7 +65,12 @@ def _tolerant() -> Iterator[None]:
     try:
         yield
     except Exception:  # noqa: BLE001 - a session store that is away is not the tool's failure
-        _log.warning("the mapping of the failure budget failed; this process counts", exc_info=True)
+        safe_log.log(
+            _log,
+            logging.WARNING,
+            "the mapping of the failure budget failed; this process counts",
+            exc_info=True,
+        )
 
 
 def _number(value: Any) -> int:

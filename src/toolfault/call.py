@@ -18,7 +18,7 @@ from toolfault import attempts, budget, taxonomy
 from toolfault.ending import Ending, advise, answered, budget_place
 from toolfault.envelope import Envelope
 from toolfault.error_map import ToolErrorMap
-from toolfault.errors import ToolError, ToolFailure
+from toolfault.errors import ToolError, ToolFailure, taken_over
 from toolfault.run import RanTool, Run, current_run
 from toolfault.taxonomy import Code, Effect, Outcome
 from toolfault.telemetry import current, declared, report, spans
@@ -217,7 +217,9 @@ class Call(CurrentCall):
             return self._concluded(nameless := self._nameless(), nameless)
 
     def _concluded(self, error: ToolError, raised: BaseException) -> Envelope:
-        if error is not raised:
+        # A rule may give one instance again and again; the call that comes first has it.
+        if error is not raised and vars(error).setdefault("raw_error", raised) is not raised:
+            error = taken_over(error)
             error.raw_error = raised
         self.error = error = self._asked(error)
         if error.outcome is Outcome.DECLINED:

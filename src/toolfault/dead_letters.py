@@ -22,7 +22,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
-from toolfault import client
+from toolfault import client, safe_log
 from toolfault import conventions as c
 from toolfault.client import ServiceError
 from toolfault.model_errors import typed
@@ -97,7 +97,9 @@ def record(
         known[c.REFERENCE_ID] = reference_id or as_typed.reference_id
     told |= {key: value for key, value in known.items() if value is not None}
     if not events.is_on():
-        _log.error(
+        safe_log.log(
+            _log,
+            logging.ERROR,
             "a dead letter of %s is lost, for events go nowhere: call toolfault.configure() first, "
             "without OTEL_SDK_DISABLED",
             tool or "a run",
@@ -212,7 +214,13 @@ def _handled(handler: Callable[[Letter], Any], letter: Letter) -> bool:
             if inspect.isawaitable(result):
                 asyncio.run(_finished(result))
     except Exception:  # noqa: BLE001 - the outermost loop of a job; logged with its traceback
-        _log.exception("the replay of dead letter %s failed; it goes on waiting", letter.id)
+        safe_log.log(
+            _log,
+            logging.ERROR,
+            "the replay of dead letter %s failed; it goes on waiting",
+            letter.id,
+            exc_info=True,
+        )
         return False
     return True
 

@@ -119,12 +119,13 @@ class ToolError(Exception):
         return f"{self.tool}: {self.reason} ({self.code}). {told}"
 
     def __copy__(self) -> ToolError:
-        return _rebuilt(type(self), self.args, self.__dict__)
+        return _rebuilt(type(self), self.args, *_held(self))
 
     def __reduce__(self) -> tuple[Any, ...]:
         # The raw error stays in its process: its text is for nobody else, and few can be pickled.
-        kept = {name: value for name, value in self.__dict__.items() if name != "raw_error"}
-        return _rebuilt, (type(self), self.args, kept)
+        fields, slots = _held(self)
+        kept = {name: value for name, value in fields.items() if name != "raw_error"}
+        return _rebuilt, (type(self), self.args, kept, slots)
 
 
 _Member = TypeVar("_Member", bound=StrEnum)
@@ -139,11 +140,38 @@ def _member(kind: type[_Member], name: str, told: str) -> _Member:
         raise ValueError(f"{name} is {told!r}; write one of {', '.join(kind)}") from None
 
 
-def _rebuilt(kind: type[ToolError], args: tuple[Any, ...], state: dict[str, Any]) -> ToolError:
+def _held(error: ToolError) -> tuple[dict[str, Any], dict[str, Any]]:
+    """What it holds, and what it holds in the `__slots__` of a subclass."""
+    state: Any = object.__getstate__(error)
+    return state if isinstance(state, tuple) else (error.__dict__, {})
+
+
+def _rebuilt(
+    kind: type[ToolError], args: tuple[Any, ...], fields: dict[str, Any], slots: dict[str, Any]
+) -> ToolError:
     error = kind.__new__(kind, *args)
     error.args = args
-    error.__dict__.update(state)
+    error.__dict__.update(fields)
+    for name, value in slots.items():
+        object.__setattr__(error, name, value)
     return error
+
+
+def taken_over(error: ToolError) -> ToolError:
+    """A copy that belongs to one call, with the traceback, which the error itself loses.
+
+    An author may raise one instance again and again, from several threads: each time its traceback
+    would grow, and what one caller holds would be given the reference of another call.
+    """
+    try:
+        own = ToolError.__copy__(error)
+    except Exception:  # noqa: BLE001 - a class made to be awkward
+        return error
+    own.__cause__, own.__context__ = error.__cause__, error.__context__
+    own.__suppress_context__ = error.__suppress_context__
+    BaseException.with_traceback(own, error.__traceback__)
+    BaseException.with_traceback(error, None)
+    return own
 
 
 class ToolFailure(ToolError):  # noqa: N818 - the name its users know

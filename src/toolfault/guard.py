@@ -112,7 +112,9 @@ def _function(tool: str, given: Any) -> Any:
 def _decided(on_error: OnError | Handler | Sequence[Handler]) -> tuple[OnError, Decide | None]:
     if isinstance(on_error, str):
         return on_error, None
-    handlers = (on_error,) if callable(on_error) else tuple(on_error)
+    handlers = (on_error,) if callable(on_error) else on_error
+    if not isinstance(handlers, Sequence) or not handlers:
+        raise ValueError(f"on_error is {on_error!r}; {_SANE['on_error'][1]}")
     for handler in handlers:
         if not _is_handler(handler):
             name = getattr(handler, "__name__", repr(handler))
@@ -173,4 +175,12 @@ _SANE: dict[str, tuple[Callable[[Any], bool], str]] = {
     "max_attempts": (_is_count, "the first attempt counts, give 1 or more"),
     "budget_limit": (_is_count, "give 1 or more"),
     "timeout": (_is_wait, "give seconds, more than 0"),
+    "check": (
+        lambda check: check is None or callable(check),
+        "give a function that takes the result and raises when it may not enter the run",
+    ),
+    **dict.fromkeys(
+        ("owner", "owner_contact", "runbook"),
+        (lambda value: value is None or isinstance(value, str), "write text"),
+    ),
 }

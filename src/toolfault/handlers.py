@@ -14,7 +14,7 @@ import warnings
 from collections.abc import Callable, Sequence
 from typing import NamedTuple, Protocol, runtime_checkable
 
-from toolfault import carried
+from toolfault import carried, safe_log
 from toolfault import conventions as c
 from toolfault.attempts import tool_named
 from toolfault.call import Call, Decide
@@ -127,7 +127,9 @@ def send_generic_message_to_llm_unless_visible_to_llm(message: str) -> Handler:
         visible = _visible_text(error)
         if visible is not None:
             return visible
-        _log.warning(
+        safe_log.log(
+            _log,
+            logging.WARNING,
             "tool %s failed, ref %s; the model was told a generic message",
             context.tool,
             context.reference_id,
@@ -174,7 +176,13 @@ def _first_text(
             text = handler(error, context)
         except Exception as raised:  # noqa: BLE001 - a handler may raise what it likes to escalate
             if raised is not error:
-                _log.warning("a handler of tool %s raised", context.tool, exc_info=True)
+                safe_log.log(
+                    _log,
+                    logging.WARNING,
+                    "a handler of tool %s raised",
+                    context.tool,
+                    exc_info=True,
+                )
             return None
         if text is not None:
             return text if isinstance(text, str) and text.strip() else None
@@ -207,7 +215,8 @@ def backstop(tool: str, error: Exception, *, call_id: str | None = None) -> Enve
     finally:
         call.stop()
     reference_id, tool = call.reference_id, call.tool.name
-    _log.error(
+    safe_log.log(
+        _log, logging.ERROR,
         "tool %s is not guarded and raised, ref %s: put @toolfault.guard(%r) on it",
         tool, reference_id, tool, exc_info=error,
     )  # fmt: skip

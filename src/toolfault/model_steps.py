@@ -11,7 +11,7 @@ from contextvars import ContextVar
 from typing import Any, NamedTuple
 
 from toolfault import conventions as c
-from toolfault import retry
+from toolfault import retry, safe_log
 from toolfault.model_errors import is_transient, typed
 from toolfault.run import Run, RunLimitExceededError, current_run
 from toolfault.telemetry import detail, events, run_events
@@ -156,7 +156,13 @@ class ModelStep(ModelCall):
         try:
             return not self.emitted and self._policy.is_transient(error)
         except Exception:  # noqa: BLE001 - a rule of the application's
-            _log.warning("transient= raised, so %s is not asked again", self.model, exc_info=True)
+            safe_log.log(
+                _log,
+                logging.WARNING,
+                "transient= raised, so %s is not asked again",
+                self.model,
+                exc_info=True,
+            )
             return False
 
     def failed(self, error: BaseException) -> float | None:

@@ -88,9 +88,9 @@ class Run:
     ) -> None:
         if deadline is not None and not (isinstance(deadline, int | float) and deadline > 0):
             raise ValueError(f"deadline is {deadline!r}; give seconds from now, more than 0")
-        if max_tool_attempts < 0:
+        if not _is_number(max_tool_attempts, 0):
             raise ValueError(f"max_tool_attempts is {max_tool_attempts!r}; give 0 or more")
-        if max_model_calls is not None and max_model_calls < 1:
+        if max_model_calls is not None and not _is_number(max_model_calls, 1):
             raise ValueError(f"max_model_calls is {max_model_calls!r}; give 1 or more, or None")
         self.conversation_id = conversation_id
         self.run_id = run_id or uuid4().hex
@@ -101,6 +101,8 @@ class Run:
         self.model_attempts = 0  # what the provider was asked, retries included
         if policy is not None and policy not in set(ToolFailurePolicy):
             raise ValueError(f"policy is {policy!r}; write ToolFailurePolicy.CONTINUE or FAIL_RUN")
+        if state is not None and not hasattr(type(state), "__setitem__"):
+            raise ValueError(f"state is {state!r}; give a mapping, such as a session's state")
         self.policy = None if policy is None else ToolFailurePolicy(policy)
         self.state = state
         self.calls: list[RanTool] = []
@@ -176,6 +178,10 @@ class Run:
         traceback: TracebackType | None,
     ) -> None:
         self.__exit__(kind, error, traceback)
+
+
+def _is_number(value: object, least: int) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and value >= least
 
 
 #: The runs that this code is inside of, the innermost last.

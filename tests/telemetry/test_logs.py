@@ -97,6 +97,15 @@ class TestBlackBox:
         pay()
         assert [record.body for record in exported.named("toolfault.log")] == ["%d items"]
 
+    def test_an_object_that_cannot_be_written_harms_nobody(self, exported, monkeypatch):
+        class Awkward:
+            def __str__(self):
+                raise RuntimeError("not now")
+
+        monkeypatch.setattr(logging, "raiseExceptions", False)
+        book(Awkward(), error=KeyError())
+        assert [record.body for record in exported.named("toolfault.log")] == ["[unprintable]"]
+
     async def test_calls_side_by_side_keep_their_own(self, exported):
         @guard("pay")
         async def pay(name):

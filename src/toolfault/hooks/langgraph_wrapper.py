@@ -18,6 +18,7 @@ from langgraph.prebuilt import ToolNode
 from langgraph.prebuilt.tool_node import ToolCallRequest
 from langgraph.types import Command
 
+from toolfault import safe_log
 from toolfault.envelope import Envelope
 from toolfault.hooks.base import keep, never_raises
 from toolfault.hooks.langgraph_calls import ToolCalls
@@ -127,9 +128,11 @@ class Wrapper:
 
     def _ask_for_order(self, root: Root, call_id: str | None) -> None:
         if (root.run_id, call_id) in self._broken:
-            _log.warning(
+            safe_log.log(
+                _log,
+                logging.WARNING,
                 "A middleware that repeats tools comes before ToolfaultMiddleware, so each of its "
-                "attempts counts as a call; put ToolfaultMiddleware first"
+                "attempts counts as a call; put ToolfaultMiddleware first",
             )
 
     @never_raises

@@ -82,7 +82,8 @@ def _keep(record: logging.LogRecord, call: CurrentCall) -> None:
     try:
         text = record.getMessage()[: 2 * c.MAX_TEXT]
     except Exception:  # noqa: BLE001 - wrong arguments of a log call are not ours to raise
-        text = str(record.msg)[: 2 * c.MAX_TEXT]
+        told = record.msg if isinstance(record.msg, str) else "[unprintable]"
+        text = told[: 2 * c.MAX_TEXT]
     if call.box is None:
         call.box = Box()
     at = int(record.created * 1_000_000_000)

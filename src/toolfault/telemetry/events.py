@@ -18,6 +18,7 @@ from opentelemetry._logs import (
 )
 from opentelemetry.trace import NonRecordingSpan, SpanContext, TraceFlags
 
+from toolfault import safe_log
 from toolfault.taxonomy import Code, Outcome
 from toolfault.telemetry.record import Attributes, ToolCall, clean, cleaned
 
@@ -143,9 +144,11 @@ def _warn_once() -> None:
     traced = type(trace.get_tracer_provider()).__name__ not in _SILENT_PROVIDERS
     if traced and not _logger.warned:
         _logger.warned = True
-        _log.warning(
+        safe_log.log(
+            _log,
+            logging.WARNING,
             "OpenTelemetry has a TracerProvider but no LoggerProvider, so toolfault's events are "
-            "dropped; call toolfault.configure(), which adds one"
+            "dropped; call toolfault.configure(), which adds one",
         )
 
 

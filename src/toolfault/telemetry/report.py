@@ -6,6 +6,7 @@ import logging
 from collections.abc import Callable
 
 from toolfault import conventions as c
+from toolfault import safe_log
 from toolfault.taxonomy import ERROR_OUTCOMES, QUIET_OUTCOMES, Code
 from toolfault.telemetry import detail, events, spans
 from toolfault.telemetry.black_box import Box
@@ -33,8 +34,11 @@ def note_fault() -> None:
     """Count a fault of our own. Telemetry never changes the program: the agent goes on."""
     _Faults.count += 1
     if _Faults.count == 1:
-        _log.warning(
-            "toolfault could not report a tool call; the call itself is not affected", exc_info=True
+        safe_log.log(
+            _log,
+            logging.WARNING,
+            "toolfault could not report a tool call; the call itself is not affected",
+            exc_info=True,
         )
 
 
