@@ -12,7 +12,7 @@ from functools import cache
 from struct import unpack
 from typing import Protocol
 
-from toolfault.redact.rules import Rule
+from toolfault.redact.rules import AHEAD, Rule
 from toolfault.redact.spans import View
 
 #: Bytes up to which hits are looked for where a rule's words are, and not by a search of the whole text.
@@ -128,7 +128,7 @@ class Re2Engine:
     def compile(self, rule: Rule) -> Search:
         """The same pattern, byte by byte; on short text `re` where it can be told where to look."""
         in_short = PythonEngine().compile(rule)
-        pattern = rule.pattern.encode("latin-1")
+        pattern = rule.pattern.replace(AHEAD, "").encode("latin-1")
         # compiled with the first long text: it takes a millisecond, and most texts are short
         compiled = cache(lambda: self._re2.compile(pattern, self._options))
 

@@ -45,11 +45,14 @@ def _by_letter(words: tuple[str, ...]) -> str:
     return "|".join(f"{letter}(?:{'|'.join(rests)})" for letter, rests in letters.items())
 
 
+#: What may follow a secret's name. `re` would try all endings behind each character of the name; RE2 has no look-ahead,
+#: and no need of it.
+AHEAD = r"(?=[\"'`\\&*=:<>|, \t\r\n\xe2\xef\]-])"
 _ANY_STEM = f"(?:{_by_letter(_STEMS)})"
 _STEM = _ANY_STEM + r"[a-z0-9_.$\x80-\xff-]{0,40}"
 _QUOTE = r"(?:\\{0,4}[\"'`]|&quot;|\*{1,2})?"
 _ASSIGN = (
-    _STEM + r"(?:"
+    _STEM + AHEAD + r"(?:"
     + _QUOTE + r"(?:[, \t\r\n]{1,40}|[ \t]{0,4}(?:=>|[:=])[ \t]{0,4}\{[ \t\r\n]{0,20})" + _QUOTE + r"(?:value|val)" + _QUOTE + r"[ \t]{0,2}[:=][ \t]{0,2}"  # name: key, value: v
     + r"|" + _QUOTE + r"(?:\\?\])?[ \t]{0,4}(?:=>|:=|={1,2}|:|->|<-|\xef\xbc[\x9a\x9d]|\xe2[\x86\x87]\x92)[ \t]{0,4}(?:\*{1,2}[ \t]{1,4})?"  # key = value
     + r"|\\{0,4}[\"'][ \t]{0,2},[ \t\r\n]{0,2}"  # ("key", value)
@@ -105,10 +108,10 @@ CONTEXT: tuple[Rule, ...] = (
     Rule("email", ("@",), "@", places.at_sign),
     Rule("credentials", ("jdbc:oracle", "sqlplus"), r"(?:jdbc:oracle:[a-z]{2,5}:|sqlplus +(?:-[a-z]+ +){0,3})[^ \t\n/\"'@]{1,80}/[^ \t\n\"'@]{1,200}@"),
     Rule("secret", _STEMS, _ASSIGN, assignments.assignment, looks_ahead=True),
-    Rule("secret", _STEMS, _ANY_STEM + r"[a-z0-9_.-]{0,40}[\"']?(?:[ \t\n][^<>\n]{0,80})?>", assignments.element, also="<"),
+    Rule("secret", _STEMS, _ANY_STEM + r"[a-z0-9_.-]{0,40}" + AHEAD + r"[\"']?(?:[ \t\n][^<>\n]{0,80})?>", assignments.element, also="<"),
     Rule("secret", ("--", " -", "\"-", "'-", "env ", "arg ", "set ", "setx ", "export "),
          r"(?:-|\b(?:env|arg|setx?|export)[ \t]{1,3})[a-z0-9_.-]{2,60}[ \t]{1,3}", assignments.flag, starts=("-", "env", "arg", "set", "export"), looks_ahead=True),
-    Rule("secret", _AT_WORDS, r"(?:" + "|".join(_AT_WORDS) + r")[a-z0-9_.-]{0,20}[\"']?(?:[ \t]{1,3}(?:provided|supplied|given|used|value|id|you|entered|sent|that|we|got|received)){0,3}(?:[ \t]{1,3}(?:is|was|of|by))?:?[ \t]{1,3}\(?", assignments.prose, looks_ahead=True),
+    Rule("secret", _AT_WORDS, r"(?:" + "|".join(_AT_WORDS) + r")[a-z0-9_.-]{0,20}" + AHEAD + r"[\"']?(?:[ \t]{1,3}(?:provided|supplied|given|used|value|id|you|entered|sent|that|we|got|received)){0,3}(?:[ \t]{1,3}(?:is|was|of|by))?:?[ \t]{1,3}\(?", assignments.prose, looks_ahead=True),
     Rule("secret", ("input_value=", '"input"', "'input'"), r"(?:\binput_value=|[\"']input[\"'][ ]?:[ ]?)", assignments.rejected_input, starts=("input_value=", "\"input", "'input"), looks_ahead=True),
     Rule("openai_key", ("sk-",), r"\bsk-[A-Za-z0-9_-]{20,}", material.dashed_key, folded=False),
     Rule("password", tuple(f":{digit}" for digit in range(10)), r":[0-9]{4,5}:[a-z0-9_*-]{1,64}:[a-z0-9_-]{1,64}:[^ \t\r\n:\"']{4,}", material.after_last_colon),

@@ -10,7 +10,7 @@ from toolfault.redact.engines import SHORT, Engine, Search
 from toolfault.redact.headers import decode_base64
 from toolfault.redact.rules import Rule, all_rules
 from toolfault.redact.spans import Span, View
-from toolfault.redact.views import ESCAPE, unescape
+from toolfault.redact.views import ESCAPE, unescape, with_plain_blanks
 
 #: Hits of one rule in one text. Text behind more of them is dropped: hostile, and too long to be kept.
 MAX_HITS = 400
@@ -34,11 +34,6 @@ _RUNS = bytes(c if re.match(rb"[A-Za-z0-9+/_-]", bytes((c,))) else 32 for c in r
 _REPLACEMENT = re.compile(r"\[REDACTED:(\w{1,40})\]", re.ASCII)
 #: behind a hit: its value was replaced in an earlier pass
 _DONE = re.compile(r"[\\\"'`(\[{ ]{0,4}\[REDACTED:#{1,40}\](?![A-Za-z0-9\x80-\xff])")
-#: U+0085, U+00A0, U+1680, U+2000 to U+200B, U+2028, U+2029, U+202F, U+205F, U+2060, U+3000, U+FEFF in UTF-8, and
-#: the blanks among the control characters
-_ODD_BLANK = re.compile(
-    r"\xc2[\x85\xa0]|\xe1\x9a\x80|\xe2\x80[\x80-\x8b\xa8\xa9\xaf]|\xe2\x81[\x9f\xa0]|\xe3\x80\x80|\xef\xbb\xbf|[\x0b\x0c\x1c-\x1f]"
-)
 _SAYS = re.compile(r"[A-Za-z0-9\x80-\xff]")
 _PLAIN = re.compile(r"[0-9a-fA-F-]*|[a-z]*|[A-Z]?[a-z]+")
 #: the first of four characters holds the upper bits of an ASCII byte
@@ -83,9 +78,10 @@ class Scrubber:
             yield Span(decoded.starts[-1], len(data), EXCESS)
             view = view.cut(decoded.starts[-1])
         yield from self._found(view)
-        if _ODD_BLANK.search(view.data):
+        plain = with_plain_blanks(view.data)
+        if plain != view.data:
             # inside a value they are part of it, around its name they are blanks: read in both ways
-            yield from self._found(View.of(_ODD_BLANK.sub(_blank, view.data)))
+            yield from self._found(View.of(plain))
         yield from self._encoded(view)
         if decoded is None:
             return
@@ -133,10 +129,6 @@ class Scrubber:
 
     def _is_secret(self, inner: str) -> bool:
         return next(self._found(View.of(inner)), None) is not None
-
-
-def _blank(found: re.Match[str]) -> str:
-    return " " * len(found[0])
 
 
 def _bounded(data: str) -> str:

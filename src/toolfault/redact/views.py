@@ -1,4 +1,4 @@
-"""Texts behind the text: percent, backslash and entity escapes undone, base64 decoded.
+"""Texts behind the text: percent, backslash and entity escapes undone, blanks made spaces.
 
 A decoded view remembers where each of its characters came from, so that what is found in it is hidden in the
 original.
@@ -12,6 +12,13 @@ from typing import NamedTuple
 
 ESCAPE = r"%[0-9A-Fa-f]{2}|\\{1,8}u00[0-9A-Fa-f]{2}|\\{1,8}x[0-9A-Fa-f]{2}|&(?:#[0-9]{1,4}|#[xX][0-9A-Fa-f]{1,3}|quot|amp|lt|gt|apos|nbsp);|\\{1,8}[nrt\"'/\\]"
 _CONTROL = {"n": "\n", "r": "\r", "t": "\t"}
+#: blanks beyond space, tab and the ends of lines, in UTF-8, by their first byte: of the control characters, and of Unicode
+_BLANKS_BY_START: dict[str, list[str]] = {}
+for _point in (
+    0x0B, 0x0C, *range(0x1C, 0x20), 0x85, 0xA0, 0x1680, *range(0x2000, 0x200C), 0x2028, 0x2029, 0x202F, 0x205F, 0x2060, 0x3000, 0xFEFF,
+):  # fmt: skip
+    _blank = chr(_point).encode().decode("latin-1")
+    _BLANKS_BY_START.setdefault(_blank[0], []).append(_blank)
 #: escapes undone in one text; what lies behind more of them is cut off
 MAX_ESCAPES = 2000
 
@@ -43,6 +50,15 @@ def unescape(data: str, escapes: Iterable[tuple[int, int]]) -> Decoded | None:
     starts.extend(range(at, rest + 1))
     pieces.append(data[at:rest])
     return Decoded("".join(pieces), starts, is_cut)
+
+
+def with_plain_blanks(data: str) -> str:
+    """`data` with spaces for every other kind of blank, as long as before; itself if it has none."""
+    for start, blanks in _BLANKS_BY_START.items():
+        if start in data:
+            for blank in blanks:
+                data = data.replace(blank, " " * len(blank))
+    return data
 
 
 def _plain(escape: str) -> str:
