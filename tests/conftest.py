@@ -1,6 +1,7 @@
 """A real PostgreSQL for every test that wants one, and a clean environment for all."""
 
 import os
+import signal
 import sys
 import tempfile
 from datetime import UTC, datetime
@@ -23,6 +24,9 @@ from toolfault.telemetry import events, spans
 
 for name in [name for name in os.environ if name.startswith(("TOOLFAULT_", "OTEL_"))]:
     del os.environ[name]
+
+# A shell that starts the tests in the background has them, and what they start, ignore Ctrl-C.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_terminal_summary(terminalreporter):
