@@ -165,7 +165,7 @@ def taken_over(error: ToolError) -> ToolError:
     """
     try:
         own = ToolError.__copy__(error)
-    except Exception:  # noqa: BLE001 - a class made to be awkward
+    except Exception:  # noqa: BLE001 - the author's `__new__` runs here: raise what it raised, not its fault
         return error
     own.__cause__, own.__context__ = error.__cause__, error.__context__
     own.__suppress_context__ = error.__suppress_context__

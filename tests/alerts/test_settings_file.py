@@ -319,6 +319,25 @@ def _passes(tmp_path, cases):
     assert done.returncode == 0, done.stdout + done.stderr
 
 
+ONE_FIRES = """
+rule_files: [toolfault-tools.rules.yml]
+evaluation_interval: 30s
+tests:
+  - interval: 30s
+    input_series: [SERIES]
+    promql_expr_test:
+      - expr: ALERTS{alertstate="firing",alertname="ToolfaultInternalErrorSpike"}
+        eval_time: 12m
+        exp_samples:
+          - {labels: 'ALERTS{alertname="ToolfaultInternalErrorSpike",alertstate="firing",code="INTERNAL",signal="INTERNAL",severity="critical",PLACE}', value: 1}
+"""
+
+
+def _only_one_fires(tmp_path, place, series):
+    cases = ONE_FIRES.replace("SERIES", ", ".join(series)).replace("PLACE", place)
+    _passes(tmp_path, cases)
+
+
 ONLY_PAY = """
 alerts:
   internal_error_spike: {enabled: false}
@@ -333,18 +352,6 @@ places:
     alerts:
       internal_error_spike: {enabled: false}
 """
-ONLY_PAY_FIRES = """
-rule_files: [toolfault-tools.rules.yml]
-evaluation_interval: 30s
-tests:
-  - interval: 30s
-    input_series: [SERIES]
-    promql_expr_test:
-      - expr: ALERTS{alertstate="firing",alertname="ToolfaultInternalErrorSpike"}
-        eval_time: 12m
-        exp_samples:
-          - {labels: 'ALERTS{alertname="ToolfaultInternalErrorSpike",alertstate="firing",code="INTERNAL",signal="INTERNAL",severity="critical",service="shop",environment="prod",tool="pay"}', value: 1}
-"""
 
 
 def test_an_alert_that_is_switched_off_everywhere_can_be_on_in_one_place(tmp_path):
@@ -357,8 +364,10 @@ def test_an_alert_that_is_switched_off_everywhere_can_be_on_in_one_place(tmp_pat
         ("shop", "staging", "pay"),
         ("bank", "prod", "pay"),
     ]
-    _passes(
-        tmp_path, ONLY_PAY_FIRES.replace("SERIES", ", ".join(_series(*one) for one in everywhere))
+    _only_one_fires(
+        tmp_path,
+        'service="shop",environment="prod",tool="pay"',
+        [_series(*one) for one in everywhere],
     )
 
 
@@ -368,25 +377,13 @@ places:
     alerts:
       internal_error_spike: {burst: 4}
 """
-#: n = 300, E = 0.03, k = 4 in one stretch: S = 15.6 everywhere.
-EASILY_FIRES = """
-rule_files: [toolfault-tools.rules.yml]
-evaluation_interval: 30s
-tests:
-  - interval: 30s
-    input_series: [SERIES]
-    promql_expr_test:
-      - expr: ALERTS{alertstate="firing",alertname="ToolfaultInternalErrorSpike"}
-        eval_time: 12m
-        exp_samples:
-          - {labels: 'ALERTS{alertname="ToolfaultInternalErrorSpike",alertstate="firing",code="INTERNAL",signal="INTERNAL",severity="critical",service="vault",environment="prod",tool="open"}', value: 1}
-"""
 
 
 def test_a_place_that_pages_on_fewer_errors_than_elsewhere_is_counted(tmp_path):
     build(tmp_path, _read(tmp_path, EASILY))
+    # n = 300, E = 0.03, k = 4 in one stretch: S = 15.6 everywhere
     series = [_series(service, "prod", "open", 4, 0.0001) for service in ("vault", "shop")]
-    _passes(tmp_path, EASILY_FIRES.replace("SERIES", ", ".join(series)))
+    _only_one_fires(tmp_path, 'service="vault",environment="prod",tool="open"', series)
 
 
 def test_an_alert_that_is_switched_off_is_left_out_everywhere(tmp_path):
