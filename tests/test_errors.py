@@ -14,7 +14,9 @@ from toolfault import (
     ToolRefusal,
     ToolResultError,
     ToolTimedOutError,
+    guard,
 )
+from toolfault.testing import assert_envelope
 
 KINDS = [
     (ToolFailure("t", "down", transient=True), "failed", "UNAVAILABLE"),
@@ -64,6 +66,25 @@ def test_a_code_outside_the_closed_set_is_refused():
         ValueError, match="code is 'TEAPOT'; write one of INVALID_ARGUMENT, NOT_FOUND"
     ):
         ToolFailure("t", "down", code="TEAPOT")
+
+
+def test_a_code_that_the_outcome_does_not_allow_is_refused():
+    assert ToolTimedOutError("t", code="UNAVAILABLE").code == "UNAVAILABLE"
+    with pytest.raises(ValueError, match="that of a ToolTimedOutError is always UNAVAILABLE"):
+        ToolTimedOutError("t", code="INTERNAL")
+
+
+def test_transient_is_true_or_false():
+    with pytest.raises(TypeError, match="transient is 'no'; write True or False"):
+        ToolFailure("t", "down", transient="no")
+
+
+def test_the_base_of_all_is_a_failure():
+    @guard("t")
+    def tool():
+        raise ToolError("t", "odd", code="CONFLICT")
+
+    assert_envelope(tool(), code="CONFLICT", reason="odd", action="choose_alternative")
 
 
 @pytest.mark.parametrize(

@@ -176,6 +176,33 @@ def test_a_result_that_may_not_enter_the_run_was_applied_all_the_same():
     assert reported.only().exception_type == "ValueError"
 
 
+def test_each_item_of_a_stream_is_checked():
+    def positive(item):
+        assert item > 0
+
+    @guard("rows", check=positive)
+    def rows():
+        yield from (1, -1, 2)
+
+    one, last = rows()
+    assert one == 1
+    assert_envelope(last, code="INTERNAL", reason="invalid_result")
+
+
+async def test_each_item_of_an_async_stream_is_checked():
+    def positive(item):
+        assert item > 0
+
+    @guard("rows", check=positive)
+    async def rows():
+        yield 1
+        yield -1
+
+    one, last = [item async for item in rows()]
+    assert one == 1
+    assert_envelope(last, code="INTERNAL", reason="invalid_result")
+
+
 def test_cancellation_passes_through_and_is_reported_as_cancelled():
     @guard("t")
     def interrupted():
@@ -767,6 +794,8 @@ class TestAwkward:
         "wrong",
         [
             {"retry_after": "5"},
+            {"outcome": "failed"},
+            {"transient": "yes"},
             {"effect": "maybe"},
             {"code": "DOWN"},
             {"reason": None},

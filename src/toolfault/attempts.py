@@ -8,7 +8,7 @@ from toolfault.conventions import MAX_NAME
 from toolfault.errors import ToolError, ToolResultError
 from toolfault.redact import cap
 from toolfault.run import Run
-from toolfault.taxonomy import Code, Effect
+from toolfault.taxonomy import Code, Effect, Outcome
 from toolfault.telemetry import declared
 from toolfault.telemetry.declared import Tool
 from toolfault.telemetry.record import Attributes
@@ -45,7 +45,9 @@ def is_sound(error: object) -> bool:
         return False
     texts = error.message, error.field, error.evidence, error.user_message
     return (
-        isinstance(error.code, Code)
+        isinstance(error.outcome, Outcome)
+        and isinstance(error.code, Code)
+        and isinstance(error.transient, bool)
         and isinstance(error.reason, str)
         and isinstance(error.effect, _EFFECT)
         and isinstance(error.retry_after, _SECONDS)

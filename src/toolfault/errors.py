@@ -40,7 +40,7 @@ class ToolError(Exception):
         tool: name of the tool; the guard's own name wins in telemetry.
         reason: stable snake_case code of the author, public API of the tool.
         message: what the model may read (at most 300 characters are kept); default from the code.
-        code: kind of failure.
+        code: kind of failure; where the outcome allows but one, it is that.
         transient: nothing landed and the same call could succeed.
         retry_after: seconds to wait before the same call.
         field: name of the argument that is wrong.
@@ -50,9 +50,10 @@ class ToolError(Exception):
 
     Raises:
         ValueError: the reason is not snake_case, or a number or word is outside its set.
+        TypeError: what is to be text or a bool is something else.
     """
 
-    outcome: ClassVar[Outcome]
+    outcome: ClassVar[Outcome] = Outcome.FAILED
     # Defaults for a subclass that does not call `super().__init__`.
     tool, reason, code = "", taxonomy.UNMAPPED_FAILURE, Code.INTERNAL
     message: str | None = None
@@ -74,7 +75,7 @@ class ToolError(Exception):
         reason: str,
         *,
         message: str | None = None,
-        code: Code | str,
+        code: Code | str | None = None,
         transient: bool = False,
         retry_after: float | None = None,
         field: str | None = None,
@@ -90,6 +91,8 @@ class ToolError(Exception):
         ):
             if text is not None and not isinstance(text, str):
                 raise TypeError(f"{name} is a {type(text).__name__}; write text")
+        if not isinstance(transient, bool):
+            raise TypeError(f"transient is {transient!r}; write True or False")
         if not is_reason(reason):
             raise ValueError(
                 f"reason {reason!r} is not a snake_case code; write one such as 'slot_taken'"
@@ -100,7 +103,7 @@ class ToolError(Exception):
         self.tool = tool
         self.reason = reason
         self.message = message
-        self.code = _member(Code, "code", code)
+        self.code = self._code_of_outcome(code)
         self.transient = transient
         self.retry_after = None if retry_after is None else float(retry_after)
         self.field = field
@@ -108,6 +111,12 @@ class ToolError(Exception):
         self.evidence = evidence
         self.user_message = user_message
         super().__init__(tool, reason)
+
+    def _code_of_outcome(self, told: Code | str | None) -> Code:
+        only = taxonomy.FIXED_CODE.get(self.outcome)
+        if only is not None and told not in (None, only):
+            raise ValueError(f"code is {told!r}; that of a {type(self).__name__} is always {only}")
+        return only or _member(Code, "code", told)
 
     @property
     def error_type(self) -> str:
@@ -131,7 +140,7 @@ class ToolError(Exception):
 _Member = TypeVar("_Member", bound=StrEnum)
 
 
-def _member(kind: type[_Member], name: str, told: str) -> _Member:
+def _member(kind: type[_Member], name: str, told: Any) -> _Member:
     if isinstance(told, kind):
         return told
     try:
@@ -181,8 +190,6 @@ class ToolFailure(ToolError):  # noqa: N818 - the name its users know
     code is then `UNAVAILABLE` unless given. A permanent failure needs its code.
     """
 
-    outcome = Outcome.FAILED
-
     def __init__(
         self,
         tool: str,
@@ -215,7 +222,7 @@ class ToolTimedOutError(ToolError):
     outcome = Outcome.TIMED_OUT
 
     def __init__(self, tool: str, reason: str = taxonomy.TIMED_OUT, **details: Any) -> None:
-        super().__init__(tool, reason, **details, code=Code.UNAVAILABLE)
+        super().__init__(tool, reason, **details)
 
 
 class ToolRefusal(ToolError):  # noqa: N818 - an answer, not an error
@@ -244,7 +251,7 @@ class ToolNotPermittedError(ToolError):
     outcome = Outcome.REFUSED
 
     def __init__(self, tool: str, reason: str = taxonomy.NOT_PERMITTED, **details: Any) -> None:
-        super().__init__(tool, reason, **details, code=Code.PERMISSION_DENIED)
+        super().__init__(tool, reason, **details)
 
 
 class ToolArgumentValidationError(ToolError):
@@ -253,7 +260,7 @@ class ToolArgumentValidationError(ToolError):
     outcome = Outcome.INVALID
 
     def __init__(self, tool: str, reason: str = taxonomy.INVALID_ARGUMENTS, **details: Any) -> None:
-        super().__init__(tool, reason, **details, code=Code.INVALID_ARGUMENT)
+        super().__init__(tool, reason, **details)
 
 
 class ToolNotFoundError(ToolError):
@@ -262,4 +269,4 @@ class ToolNotFoundError(ToolError):
     outcome = Outcome.NOT_FOUND
 
     def __init__(self, tool: str, reason: str = taxonomy.UNKNOWN_TOOL, **details: Any) -> None:
-        super().__init__(tool, reason, **details, code=Code.NOT_FOUND)
+        super().__init__(tool, reason, **details)

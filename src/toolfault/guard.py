@@ -59,7 +59,8 @@ def guard(
         max_attempts: attempts per call, the first included.
         budget_limit: answers in a row that say "later" before the model is told to stop.
         timeout: seconds per attempt; async functions only.
-        check: called with the result; raises when it may not enter the run.
+        check: called with the result, or each item of a stream; raises when it may not enter the
+            run.
 
     Raises:
         ValueError: an option that does not fit, said with what to do instead.

@@ -26,7 +26,7 @@ def generator(function: Any, hook: Hook) -> Any:
             while True:
                 try:
                     items = items or function(*args, **kwargs)
-                    item = next(items) if goes_on is None else goes_on()
+                    item = hook.checked(next(items) if goes_on is None else goes_on())
                 except StopIteration as end:
                     call.succeeded()
                     return end.value
@@ -66,7 +66,7 @@ def async_generator(function: Any, hook: Hook) -> Any:
                 try:
                     items = items or function(*args, **kwargs)
                     async with asyncio.timeout(hook.timeout):
-                        item = await (anext(items) if goes_on is None else goes_on())
+                        item = hook.checked(await (anext(items) if goes_on is None else goes_on()))
                 except StopAsyncIteration:
                     call.succeeded()
                     return

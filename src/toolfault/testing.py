@@ -80,16 +80,16 @@ def assert_envelope(
     """
     _check(isinstance(answer, dict), f"an envelope is a dict, not {type(answer).__name__}")
     told = answer.get("status")
-    _check(told in ("ok", "error", "declined"), f"status is {told!r}")
+    _check(told in ("ok", "error", "declined"), f"status is {told!r}, not ok, error or declined")
     _check(status in (None, told), f"status is {told!r}, expected {status!r}")
     if told != "error":
-        _check("output" in answer, f"an answer with status {told!r} has an output")
+        _check("output" in answer, f"status is {told!r} and there is no output")
         _check(
             code is None and action is None and not expected, f"status is {told!r}, not an error"
         )
         return
     error = answer.get("error")
-    _check(isinstance(error, dict), "an error envelope has an `error` object")
+    _check(isinstance(error, dict), f"status is 'error' and `error` is {error!r}, not a dict")
     _check_error(error)
     wanted = expected | {k: v for k, v in (("code", code), ("action", action)) if v is not None}
     for key, value in wanted.items():
@@ -97,17 +97,24 @@ def assert_envelope(
 
 
 def _check_error(error: dict[str, Any]) -> None:
-    _check(error.get("code") in set(Code), f"code {error.get('code')!r} is not in the closed set")
+    _check(error.get("code") in list(Code), f"code {error.get('code')!r} is not in the closed set")
     action: Any = error.get("action")
-    _check(action in set(Action) - {Action.NONE}, f"action {action!r} is not in the closed set")
+    _check(
+        action in list(Action) and action != Action.NONE,
+        f"action {action!r} is not in the closed set",
+    )
     message: Any = error.get("message")
-    _check(isinstance(message, str) and message != "", "message is text for the model")
+    _check(
+        isinstance(message, str) and message != "",
+        f"message is {message!r}, not text for the model",
+    )
     _check(len(message) <= MAX_MESSAGE, f"message has {len(message)} characters, at most 300")
     retryable = taxonomy.is_retryable(Action(action))
-    _check(error.get("retryable") is retryable, f"retryable does not fit action {action!r}")
+    told = error.get("retryable")
+    _check(told is retryable, f"retryable is {told!r}, with action {action!r} it is {retryable}")
     _check(
         action not in taxonomy.ACTIONS_WITH_REFERENCE or f"(ref {error.get('ref')})" in message,
-        f"with action {action!r} the message says the reference",
+        f"action is {action!r} and the message does not say the reference, {error.get('ref')!r}",
     )
 
 
