@@ -1,6 +1,8 @@
-"""PostgreSQL through psycopg and SQLAlchemy, and Redis: real servers and a stub that breaks."""
+"""PostgreSQL and SQLite, also through SQLAlchemy, and Redis: real servers and a stub that breaks."""
 
 import asyncio
+import contextlib
+import sqlite3
 import threading
 
 import psycopg
@@ -158,6 +160,48 @@ def test_a_connection_that_is_already_closed_knows_no_effect(booking, verdict):
     conn.close()
 
     assert verdict(caught(conn.execute, "SELECT 1")) == BROKEN
+
+
+# --- SQLite --------------------------------------------------------------------------------------
+
+ROWS = {
+    "INSERT INTO booking VALUES (1, 1)": CONFLICT,
+    "INSERT INTO booking VALUES (2, 3)": CONFLICT,
+    "INSERT INTO booking VALUES (NULL, NULL)": BUG,
+    "SELECT no_such_column FROM booking": BUG,
+}
+
+
+@pytest.fixture
+def file(tmp_path):
+    """A database with one booked room, whose rooms need a floor that exists."""
+    path = tmp_path / "booking.sqlite"
+    with contextlib.closing(sqlite3.connect(path)) as conn, conn:
+        conn.execute("CREATE TABLE floor (id integer PRIMARY KEY)")
+        conn.execute(
+            "CREATE TABLE booking (room int PRIMARY KEY, floor int NOT NULL REFERENCES floor)"
+        )
+        conn.execute("INSERT INTO floor VALUES (1)")
+        conn.execute("INSERT INTO booking VALUES (1, 1)")
+    return path
+
+
+@pytest.mark.parametrize("statement", ROWS)
+def test_a_statement_that_fails_in_sqlite(statement, file, verdict):
+    with contextlib.closing(sqlite3.connect(file)) as conn:
+        conn.execute("PRAGMA foreign_keys = ON")
+        assert verdict(caught(conn.execute, statement)) == ROWS[statement]
+
+
+def test_a_locked_sqlite_file_under_sqlalchemy(file, verdict):
+    engine = sqlalchemy.create_engine(f"sqlite:///{file}", connect_args={"timeout": 0})
+    with contextlib.closing(sqlite3.connect(file)) as other, engine.connect() as conn:
+        other.execute("BEGIN IMMEDIATE")
+        error = caught(conn.execute, sqlalchemy.text("DELETE FROM booking"))
+    engine.dispose()
+
+    assert type(error) is sqlalchemy.exc.OperationalError
+    assert verdict(error) == ROLLED_BACK
 
 
 # --- connecting to PostgreSQL --------------------------------------------------------------------

@@ -1,9 +1,13 @@
 """Every HTTP client at every address; what its real exception means."""
 
 import asyncio
+import errno
 import http.client
+import smtplib
 import socket
 import ssl
+import subprocess
+import sys
 import urllib.error
 import urllib.request
 
@@ -18,6 +22,7 @@ NEVER_SENT = ("failed", "UNAVAILABLE", True, None, "none")
 BROKEN = ("failed", "UNAVAILABLE", False, None, "unknown")
 TIMED_OUT = ("timed_out", "UNAVAILABLE", False, None, "unknown")
 UNTRUSTED = ("failed", "UNAVAILABLE", False, None, "none")
+DENIED = ("failed", "PERMISSION_DENIED", False, None, "none")
 BUG = ("failed", "INTERNAL", False, None, "unknown")
 
 CONNECTIONS = {
@@ -32,9 +37,9 @@ CONNECTIONS = {
 }
 STATUSES = {
     "400": ("failed", "INVALID_ARGUMENT", False, None, "none"),
-    "401": ("failed", "PERMISSION_DENIED", False, None, "none"),
+    "401": DENIED,
     "402": BUG,
-    "403": ("failed", "PERMISSION_DENIED", False, None, "none"),
+    "403": DENIED,
     "404": ("failed", "NOT_FOUND", False, None, "none"),
     "405": BUG,
     "408": TIMED_OUT,
@@ -239,6 +244,38 @@ async def test_asyncio_refused(web, verdict):
         await asyncio.open_connection("127.0.0.1", web.refused_port)
 
     assert verdict(failure.value) == NEVER_SENT
+
+
+async def test_asyncio_refused_at_every_address_of_a_name(web, verdict, monkeypatch):
+    there = [
+        (socket.AF_INET, socket.SOCK_STREAM, 6, "", (f"127.0.0.{host}", web.refused_port))
+        for host in (1, 2)
+    ]
+    monkeypatch.setattr(socket, "getaddrinfo", lambda *_, **__: there)
+    with pytest.raises(OSError, match="Multiple exceptions") as failure:
+        await asyncio.open_connection("booking.internal", web.refused_port)
+
+    assert verdict(failure.value) == NEVER_SENT
+
+
+def test_a_network_that_is_not_there_knows_no_effect(verdict):
+    assert verdict(OSError(errno.ENETUNREACH, "Network is unreachable")) == BROKEN
+
+
+def test_a_program_that_outran_its_time(verdict):
+    program = [sys.executable, "-c", "import time; time.sleep(20)"]
+    error = caught(lambda: subprocess.run(program, timeout=0.01, check=True))
+
+    assert type(error) is subprocess.TimeoutExpired
+    assert verdict(error) == TIMED_OUT
+
+
+def test_a_mail_server_that_says_nothing_or_does_not_know_us(stub, verdict):
+    error = caught(lambda: smtplib.SMTP("127.0.0.1", stub(None), timeout=READ))
+
+    assert type(error) is smtplib.SMTPServerDisconnected
+    assert verdict(error) == BROKEN
+    assert verdict(smtplib.SMTPAuthenticationError(535, b"no")) == DENIED
 
 
 async def test_asyncio_ran_out_of_time(verdict):

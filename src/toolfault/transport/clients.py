@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import errno
+
+from toolfault import carried
 from toolfault.error_map import Rule, by_cause, by_status
+from toolfault.errors import ToolError
 from toolfault.transport.statuses import (
     CERTIFICATE,
     DISCONNECTED,
@@ -10,15 +14,27 @@ from toolfault.transport.statuses import (
     NEVER_SENT,
     POOL_EXHAUSTED,
     READ_TIMED_OUT,
+    UNAUTHORIZED,
     not_connected,
     repeated,
     tls_failed,
 )
 
+_UNREACHABLE = frozenset({errno.ENETDOWN, errno.ENETUNREACH, errno.EHOSTDOWN, errno.EHOSTUNREACH})
+
+
+def _os_error(tool: str, error: BaseException) -> ToolError | None:
+    """Only what is the network's: a missing file is the tool's bug, not the other side."""
+    if carried.text(error).startswith("Multiple exceptions: "):  # asyncio, when no address answers
+        return NEVER_SENT(tool, error)
+    # Also said of a connection that was there, so nobody knows what was sent before.
+    return DISCONNECTED(tool, error) if carried.read(error, "errno") in _UNREACHABLE else None
+
+
 _STANDARD_LIBRARY: dict[str, Rule] = {
     "builtins.ConnectionRefusedError": NEVER_SENT,
-    # A family of its own in place of OSError: a missing file is the tool's bug, not the other side.
     "builtins.ConnectionError": DISCONNECTED,
+    "builtins.OSError": _os_error,
     "builtins.TimeoutError": READ_TIMED_OUT,
     "socket.gaierror": NEVER_SENT,
     "socket.herror": NEVER_SENT,
@@ -30,6 +46,9 @@ _STANDARD_LIBRARY: dict[str, Rule] = {
     "http.client.IncompleteRead": DISCONNECTED,
     "http.client.BadStatusLine": DISCONNECTED,
     "asyncio.exceptions.IncompleteReadError": DISCONNECTED,
+    "subprocess.TimeoutExpired": READ_TIMED_OUT,
+    "smtplib.SMTPServerDisconnected": DISCONNECTED,
+    "smtplib.SMTPAuthenticationError": UNAUTHORIZED,
 }
 
 # openai, anthropic and google-genai send with httpx2, its fork.

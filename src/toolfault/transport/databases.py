@@ -1,4 +1,4 @@
-"""PostgreSQL (psycopg, alone or under SQLAlchemy) and Redis."""
+"""PostgreSQL and SQLite (alone or under SQLAlchemy) and Redis."""
 
 from __future__ import annotations
 
@@ -78,6 +78,20 @@ def _psycopg_connection(tool: str, error: BaseException) -> ToolError | None:
     return rule(tool, error)
 
 
+def _sqlite(tool: str, error: BaseException) -> ToolError | None:
+    name = carried.read(error, "sqlite_errorname")
+    return _SQLITE_NAMES[name](tool, error) if name in _SQLITE_NAMES else None
+
+
+_SQLITE_NAMES: dict[object, Rule] = {
+    "SQLITE_BUSY": _ROLLED_BACK,
+    "SQLITE_LOCKED": _ROLLED_BACK,
+    "SQLITE_CONSTRAINT_FOREIGNKEY": CONFLICT,
+    "SQLITE_CONSTRAINT_PRIMARYKEY": CONFLICT,
+    "SQLITE_CONSTRAINT_UNIQUE": CONFLICT,
+}
+
+
 def _redis_connection(tool: str, error: BaseException) -> ToolError | None:
     told = carried.text(error)
     if "max number of clients" in told:
@@ -96,6 +110,7 @@ _SQL: dict[str, Rule] = {
     "psycopg.Error": _psycopg,
     "psycopg.OperationalError": _psycopg_connection,
     "psycopg.errors.ConnectionTimeout": NEVER_SENT,
+    "sqlite3.Error": _sqlite,
     "sqlalchemy.exc.TimeoutError": POOL_EXHAUSTED,
 }
 
