@@ -12,7 +12,6 @@ from toolfault import envelope, joined
 from toolfault.call import Call, Decide
 from toolfault.error_map import ToolErrorMap
 from toolfault.errors import ToolArgumentValidationError, ToolError, ToolResultError, taken_over
-from toolfault.joined import JoinedCall
 from toolfault.run import ToolFailurePolicy
 from toolfault.taxonomy import Outcome
 from toolfault.telemetry.current import current_call
@@ -44,12 +43,14 @@ class Hook:
 
     def call(self) -> Call:
         """A call that has not started, or the one that a framework's hook offers."""
-        call: Call | None = None if current_call() is None else joined.offered(self.tool.name)
-        if isinstance(call, JoinedCall):
-            call.lend(self.tool, self.error_map, self.max_attempts, self.budget_limit)
+        # By position: names would make it take twice as long.
+        options = self.tool, self.error_map, self.max_attempts, self.budget_limit
+        call: Call
+        if current_call() is not None and (open_one := joined.offered(self.tool.name)) is not None:
+            open_one.lend(*options)
+            call = open_one
         else:
-            # By position: names would make it take twice as long.
-            call = Call(self.tool, self.error_map, self.max_attempts, self.budget_limit)
+            call = Call(*options)
         call.decide = self.decide
         return call
 
