@@ -2,10 +2,12 @@
 
 from datetime import UTC, datetime, timedelta
 
+import psycopg
 import pytest
 
 from toolfault import conventions as names
 from toolfault import reference
+from toolfault.web.known import gather
 from toolfault.web.lookup import Viewer, lookup
 
 NOON = datetime.now(UTC).replace(hour=12, minute=0, second=0, microsecond=0)
@@ -390,3 +392,22 @@ def test_the_card_counts_the_calls_like_this_one(store, make, conn):
     assert words.incident_detail == (
         "2 calls like this one in the last 24 hours, 2 in the last hour. Nobody has closed it."
     )
+
+
+def test_a_partition_dropped_during_a_look_up_does_no_harm(
+    store, make, conn, database_url, monkeypatch
+):
+    """Between finding out which partitions there are and reading them."""
+    call = make.call()
+    store([call])
+    tomorrow = datetime.now(UTC) + timedelta(days=1)
+
+    def dropped_before(conn, rows, days, asked):
+        assert f"tool_call_{tomorrow:%Y%m%d}" in days.table("tool_call", tomorrow, tomorrow)
+        with psycopg.connect(database_url) as other:
+            other.execute(f"DROP TABLE tool_call_{tomorrow:%Y%m%d}")
+        return gather(conn, rows, days, asked)
+
+    monkeypatch.setattr("toolfault.web.lookup.gather", dropped_before)
+    answer = lookup(conn, call.reference_id)
+    assert (answer.state, len(answer.matches[0].conversation)) == ("found", 1)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 import time
 from datetime import date, datetime, timedelta
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from psycopg import errors, sql
@@ -58,6 +59,12 @@ class Range(NamedTuple):
     name: str
     low: date
     high: date
+
+
+@lru_cache(maxsize=4096)
+def daily(table: str, day: date) -> str:
+    """The name of a daily table's partition."""
+    return f"{table}_{day:%Y%m%d}"
 
 
 def maintain(conn: Connection, now: datetime, retention: Retention = Retention()) -> Maintained:  # noqa: B008
@@ -117,9 +124,7 @@ def _wanted(table: str, today: date, retention: Retention) -> Iterator[Range]:
         low = low.replace(day=1)
     while low <= last:
         high = (low + _DAY * 31).replace(day=1) if table in MONTHLY else low + _DAY
-        yield Range(
-            f"{table}_{low:%Y%m}" if table in MONTHLY else f"{table}_{low:%Y%m%d}", low, high
-        )
+        yield Range(f"{table}_{low:%Y%m}" if table in MONTHLY else daily(table, low), low, high)
         low = high
 
 

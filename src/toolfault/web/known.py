@@ -5,9 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from psycopg.errors import UndefinedTable
+
 from toolfault.store.queries import groups as group_queries
 from toolfault.store.queries import references as queries
 from toolfault.store.queries.base import together
+from toolfault.store.queries.days import ANY_DAY, Days
 from toolfault.taxonomy import ERROR_OUTCOMES
 from toolfault.web import grouping
 from toolfault.web.incidents import Incidents, incident_for
@@ -48,17 +51,20 @@ class Known:
         return (self.tool.declared if self.tool else None) or {}
 
 
-def gather(conn: Connection, rows: Sequence[Reference], asked: Asked) -> list[Known]:
+def gather(conn: Connection, rows: Sequence[Reference], days: Days, asked: Asked) -> list[Known]:
     """What is known about each of the calls that carry a reference."""
-    return [_known(conn, row, asked) for row in rows]
+    try:
+        return [_known(conn, row, days, asked) for row in rows]
+    except UndefinedTable:  # a partition was dropped this moment
+        return [_known(conn, row, ANY_DAY, asked) for row in rows]
 
 
-def _known(conn: Connection, row: Reference, asked: Asked) -> Known:
+def _known(conn: Connection, row: Reference, days: Days, asked: Asked) -> Known:
     with together(conn):
-        call, tool = queries.call_of(conn, row), queries.tool(conn, row)
-        steps = queries.conversation(conn, row, asked.viewer.scope)
-        logs = queries.logs(conn, row) if asked.viewer.detail else None
-        group = _Group.ask(conn, row.fingerprint, asked) if row.fingerprint else None
+        call, tool = queries.call_of(conn, row, days), queries.tool(conn, row)
+        steps = queries.conversation(conn, row, asked.viewer.scope, days=days)
+        logs = queries.logs(conn, row, days=days) if asked.viewer.detail else None
+        group = _Group.ask(conn, row.fingerprint, days, asked) if row.fingerprint else None
         incidents = Incidents(conn, [row.at] if row.outcome in ERROR_OUTCOMES else [])
     return Known(
         row=row,
@@ -79,8 +85,8 @@ class _Group:
     hours: Later[Hour]
 
     @classmethod
-    def ask(cls, conn: Connection, fingerprint: bytes, asked: Asked) -> _Group:
-        brief = group_queries.brief(conn, fingerprint, asked.now, asked.viewer.scope)
+    def ask(cls, conn: Connection, fingerprint: bytes, days: Days, asked: Asked) -> _Group:
+        brief = group_queries.brief(conn, fingerprint, asked.now, asked.viewer.scope, days)
         since = grouping.begin_of_trend(asked.now)
         return cls(brief, group_queries.hours(conn, fingerprint, since))
 

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 
 from toolfault import reference as ref
 from toolfault.conventions import MAX_REFERENCE
+from toolfault.store.queries import days as of_days
 from toolfault.store.queries import references as queries
-from toolfault.store.queries.base import REFERENCE_DAYS, Scope
+from toolfault.store.queries.base import REFERENCE_DAYS, Scope, together
 from toolfault.web import missing
 from toolfault.web.cards import Links, make_match
 from toolfault.web.known import gather
@@ -20,7 +21,9 @@ if TYPE_CHECKING:
 
     from sqlalchemy import Connection
 
+    from toolfault.store.queries.days import Days
     from toolfault.store.queries.references import Reference
+    from toolfault.web.known import Known
 
 #: How long the details of a call that was not ok are kept.
 RETENTION_DAYS = 30
@@ -87,18 +90,27 @@ def _answered(conn: Connection, text: str, asked: Asked) -> Answer:
     """The first reference in the text that is stored, or else why the likeliest one is not."""
     candidates = ref.candidates(text)[:_MOST_CANDIDATES]
     for candidate in candidates:
-        if found := _visible(_stored(conn, candidate, asked)):
-            return _of_stored(conn, candidate, found, asked)
+        rows, days = _stored(conn, candidate, asked)
+        if found := _visible(rows):
+            return _of_stored(candidate, gather(conn, found, days, asked), asked)
     reading = _best_reading(text, candidates)
     answer = _of_nothing(conn, reading, asked)
     return missing.example(answer) if reading == missing.EXAMPLE else answer
 
 
-def _stored(conn: Connection, candidate: str, asked: Asked) -> list[Reference]:
+def _stored(conn: Connection, candidate: str, asked: Asked) -> tuple[list[Reference], Days]:
+    """Its rows, and the days around them."""
     day = ref.day_of(candidate)
     if day is not None and not _may_be_stored(day, asked):
         day = None
-    return queries.references(conn, candidate, day, scope=asked.viewer.scope, most=_MOST_MATCHES)
+    around = of_days.around(day, asked.today) if day is not None else []
+    with together(conn):
+        rows = queries.references(
+            conn, candidate, day, scope=asked.viewer.scope, most=_MOST_MATCHES
+        )
+        there = of_days.there(conn, around)
+    [partitions] = there.rows()
+    return rows.rows(), of_days.Days(around, partitions.names)
 
 
 def _may_be_stored(day: date, asked: Asked) -> bool:
@@ -133,8 +145,8 @@ def _best_reading(text: str, candidates: Sequence[str]) -> str:
     return shortest[:MAX_REFERENCE]
 
 
-def _of_stored(conn: Connection, candidate: str, rows: Sequence[Reference], asked: Asked) -> Answer:
-    known = gather(conn, rows, asked)
+def _of_stored(candidate: str, known: Sequence[Known], asked: Asked) -> Answer:
+    rows = [one.row for one in known]
     matches = tuple(make_match(one, asked) for one in known)
     if all(row.outcome is None for row in rows):
         until = max(row.received_at for row in rows) + _ON_ITS_WAY

@@ -152,7 +152,7 @@ def together(conn: Connection) -> Iterator[None]:
         later.records = records
 
 
-@lru_cache(maxsize=64)
+@lru_cache(maxsize=256)
 def _joined(stmts: tuple[str, ...]) -> str:
     """One statement that gives the rows of each of some as an array."""
     numbered = (_NAME.sub(rf"%(\g<1>_{i})s", stmt) for i, stmt in enumerate(stmts))

@@ -16,6 +16,7 @@ from toolfault.store.queries.base import (
     scope_value,
     statement,
 )
+from toolfault.store.queries.days import ANY_DAY, Days
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
@@ -128,27 +129,20 @@ _GROUP = (
 )
 # Counted only for the groups of one page; the last hour in the rows, for the tally knows whole hours.
 _LAST_HOUR = (
-    "(SELECT count(*) FROM (",
-    "SELECT 1 FROM tool_call WHERE tool_call.fingerprint = found.fingerprint",
+    "WHERE tool_call.fingerprint = found.fingerprint",
     "AND started_at > %(hour_ago)s AND started_at < %(soon)s AND received_at > %(hour_ago)s",
     "LIMIT 10000) AS recent),",
 )
 _WITH_TOTALS = (
     "SELECT fingerprint, first_seen, last_seen, (SELECT coalesce(sum(calls), 0)::bigint",
     "FROM error_group_tally AS t WHERE t.fingerprint = found.fingerprint) AS calls,",
+    "(SELECT count(*) FROM (SELECT 1 FROM tool_call",
     *_LAST_HOUR,
     "status, status_at, service, environment, tool, code, reason, exception_type, frame, sample_reference_id,",
     "versions FROM (",
 )
 _THIS = (*_GROUP, "AND g.fingerprint = %(fingerprint)s) AS found")
 _ONE = statement(*_WITH_TOTALS, *_THIS)
-# A group of months has thousands of hours, and a look-up is to be quick: they are not summed for it.
-_BRIEF = statement(
-    "SELECT fingerprint, first_seen, last_seen,",
-    *_LAST_HOUR,
-    "status, code, reason, exception_type, frame, versions FROM (",
-    *_THIS,
-)
 _HOURS = statement(
     "SELECT hour, sum(calls)::bigint FROM error_group_tally",
     "WHERE fingerprint = %(fingerprint)s AND hour >= %(since)s GROUP BY hour ORDER BY hour",
@@ -190,10 +184,25 @@ def group(conn: Connection, fingerprint: bytes, now: datetime, scope: Scope = No
     return ask(conn, Group, _ONE, **values, **_last_hour(now))
 
 
-def brief(conn: Connection, fingerprint: bytes, now: datetime, scope: Scope = None) -> Later[Brief]:
+def brief(
+    conn: Connection,
+    fingerprint: bytes,
+    now: datetime,
+    scope: Scope = None,
+    days: Days = ANY_DAY,
+) -> Later[Brief]:
     """One group, without its totals."""
+    # A group of months has thousands of hours, and a look-up is to be quick: they are not summed for it.
+    last_hour = _last_hour(now)
+    stmt = statement(
+        "SELECT fingerprint, first_seen, last_seen, (SELECT count(*) FROM (SELECT 1 FROM",
+        days.table("tool_call", *last_hour.values()),
+        *_LAST_HOUR,
+        "status, code, reason, exception_type, frame, versions FROM (",
+        *_THIS,
+    )
     values = {"fingerprint": fingerprint, "scope": scope_value(scope)}
-    return ask(conn, Brief, _BRIEF, **values, **_last_hour(now))
+    return ask(conn, Brief, stmt, **values, **last_hour)
 
 
 def groups(

@@ -19,6 +19,7 @@ from toolfault.store.queries.base import (
     scope_value,
     statement,
 )
+from toolfault.store.queries.days import ANY_DAY, Days
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -149,22 +150,21 @@ _AMONG = statement(
     "AND reference_id = ANY(CAST(%(ids)s AS text[])) AND day = ANY(CAST(%(days)s AS date[]))",
     _NEWEST,
 )
-_CALL = statement(
+_THIS = "WHERE trace_id = %(trace_id)s AND span_id = %(span_id)s AND started_at = %(at)s"
+_OF_ALL = "started_at, duration_us, trace_id, span_id, service, environment, tool, effect, conversation_id"
+_BAD_STEPS = ("SELECT", _OF_ALL, ", outcome, code, reason, action, reference_id FROM")
+_OK_STEPS = (
     "SELECT",
-    columns(Call),
-    "FROM tool_call WHERE trace_id = %(trace_id)s AND span_id = %(span_id)s AND started_at = %(started_at)s",
+    _OF_ALL,
+    ", 'ok' COLLATE \"C\", NULL, NULL, 'none' COLLATE \"C\", NULL FROM",
 )
 _STEPS = (
     "SELECT",
     columns(Step),
-    "FROM tool_call_all WHERE environment = %(environment)s",
-    "AND conversation_id = (SELECT conversation_id FROM own) AND",
+    "FROM step WHERE environment = %(environment)s AND conversation_id = (SELECT conversation_id FROM own) AND",
     in_scope(),
 )
-# The call is read for its conversation once: planning it in both halves would take as long again.
-_AROUND_IT = statement(
-    "WITH own AS MATERIALIZED (SELECT conversation_id FROM tool_call",
-    "WHERE trace_id = %(trace_id)s AND span_id = %(span_id)s AND started_at = %(at)s)",
+_BEFORE_AND_AFTER = statement(
     "SELECT * FROM ((",
     *_STEPS,
     "AND started_at <= %(at)s AND started_at > %(since)s ORDER BY started_at DESC LIMIT %(most)s",
@@ -174,9 +174,7 @@ _AROUND_IT = statement(
     ")) AS around ORDER BY started_at",
 )
 _LOGS = statement(
-    "SELECT",
-    columns(Log),
-    "FROM log_record WHERE trace_id = %(trace_id)s AND reference_id = %(reference_id)s",
+    "WHERE trace_id = %(trace_id)s AND reference_id = %(reference_id)s",
     "AND (occurred_at BETWEEN %(since)s AND %(until)s OR occurred_at = %(undated)s)",
     "ORDER BY coalesce(told_at, occurred_at), digest LIMIT %(most)s",
 )
@@ -194,12 +192,12 @@ _DROPPED = statement(
 
 def references(
     conn: Connection, id_: str, day: date | None, *, scope: Scope = None, most: int = 50
-) -> list[Reference]:
+) -> Later[Reference]:
     """Hop 1: a reference's rows, newest first; its day, where it is known, names the partition."""
     values = {"id": id_, "scope": scope_value(scope), "most": most}
     if day is None:
-        return fetch(conn, Reference, _OF_ANY_DAY, **values)
-    return fetch(conn, Reference, _OF_DAY, day=day, undated=UNDATED_DAY, **values)
+        return ask(conn, Reference, _OF_ANY_DAY, **values)
+    return ask(conn, Reference, _OF_DAY, day=day, undated=UNDATED_DAY, **values)
 
 
 def among(
@@ -210,52 +208,79 @@ def among(
     return fetch(conn, Reference, _AMONG, most=50, **values)
 
 
-def call_of(conn: Connection, reference: Reference) -> Later[Call]:
+def call_of(conn: Connection, reference: Reference, days: Days = ANY_DAY) -> Later[Call]:
     """Hop 2: the call a reference names; no row when its details are gone."""
-    return ask(
-        conn,
-        Call,
-        _CALL,
-        trace_id=reference.trace_id,
-        span_id=reference.span_id,
-        started_at=reference.started_at,
-    )
+    stmt = statement("SELECT", columns(Call), "FROM", _own(reference, days), _THIS)
+    return ask(conn, Call, stmt, **_key(reference))
 
 
 def conversation(
-    conn: Connection, reference: Reference, scope: Scope = None, most: int = 10
+    conn: Connection,
+    reference: Reference,
+    scope: Scope = None,
+    *,
+    days: Days = ANY_DAY,
+    most: int = 10,
 ) -> Later[Step]:
     """The calls of the same conversation around a reference's own, in order, itself among them."""
-    at = reference.started_at or reference.received_at
+    key = _key(reference)
+    since, until = key["at"] - _AROUND, key["at"] + _AROUND
+    stmt = statement(
+        # read once, for planning it in both halves would take as long again
+        "WITH own AS MATERIALIZED (SELECT conversation_id FROM",
+        _own(reference, days),
+        _THIS,
+        "), step AS NOT MATERIALIZED (",
+        *_BAD_STEPS,
+        days.table("tool_call", since, until),
+        "UNION ALL",
+        *_OK_STEPS,
+        days.table("tool_call_ok", since, until),
+        ")",
+        _BEFORE_AND_AFTER,
+    )
     return ask(
         conn,
         Step,
-        _AROUND_IT,
-        trace_id=reference.trace_id,
-        span_id=reference.span_id,
+        stmt,
+        **key,
         environment=reference.environment,
         scope=scope_value(scope),
-        at=at,
-        since=at - _AROUND,
-        until=at + _AROUND,
+        since=since,
+        until=until,
         most=most,
     )
 
 
-def logs(conn: Connection, reference: Reference, most: int = 200) -> Later[Log]:
+def logs(
+    conn: Connection, reference: Reference, *, days: Days = ANY_DAY, most: int = 200
+) -> Later[Log]:
     """Exception detail, black box and stamped records of one reference, oldest first."""
     began = reference.started_at or reference.received_at
+    since = began - _SLACK
+    until = max(began + _AROUND, reference.received_at) + _SLACK
+    table = days.table("log_record", since, until, "log_record_undated")
     return ask(
         conn,
         Log,
-        _LOGS,
+        statement("SELECT", columns(Log), "FROM", table, _LOGS),
         trace_id=reference.trace_id,
         reference_id=reference.reference_id,
-        since=began - _SLACK,
-        until=max(began + _AROUND, reference.received_at) + _SLACK,
+        since=since,
+        until=until,
         undated=UNDATED,
         most=most,
     )
+
+
+def _own(reference: Reference, days: Days) -> str:
+    at = _key(reference)["at"]
+    return days.table("tool_call", at, at)
+
+
+def _key(reference: Reference) -> dict[str, Any]:
+    at = reference.started_at or reference.received_at
+    return {"trace_id": reference.trace_id, "span_id": reference.span_id, "at": at}
 
 
 def tool(conn: Connection, reference: Reference) -> Later[Tool]:

@@ -1,0 +1,137 @@
+"""Statements that name the partitions they read give what the whole tables give."""
+
+import re
+from datetime import UTC, datetime, timedelta
+
+import psycopg
+import pytest
+
+from toolfault.store import partitions
+from toolfault.store.queries import references
+from toolfault.store.queries.base import open_engine, together
+from toolfault.store.queries.days import ANY_DAY, Days, around, there
+from toolfault.store.rows import Call, Log
+from toolfault.store.write import Writer
+
+MIDNIGHT = datetime.now(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
+DAY = timedelta(days=1)
+
+
+@pytest.fixture
+def conn(database_url):
+    engine = open_engine(database_url)
+    with engine.connect() as conn:
+        yield conn
+    engine.dispose()
+
+
+def known(conn, *days):
+    """The days around some, as a look-up finds them out."""
+    of_days = around(*days)
+    return Days(of_days, there(conn, of_days).rows()[0].names)
+
+
+def call(number, at, **fields):
+    quiet = dict.fromkeys(Call._fields)
+    row = {
+        "started_at": at, "received_at": at, "duration_us": 1000, "attempts": 1,
+        "possibly_twice": False, "transient": False, "trace_id": number.to_bytes(16),
+        "span_id": number.to_bytes(8), "service": "s", "environment": "e", "tool": f"t{number}",
+        "outcome": "failed", "code": "INTERNAL", "reason": "unmapped_failure",
+        "action": "stop_and_tell_user", "effect": "unknown", "reference_id": f"r{number}",
+        "conversation_id": "c", "attributes": "{}",
+    }  # fmt: skip
+    return Call(**{**quiet, **row, **fields})
+
+
+def fine(number, at):
+    nothing = dict.fromkeys(("code", "reason", "reference_id"))
+    return call(number, at, outcome="ok", action="none", effect="applied", **nothing)
+
+
+def log(of, at):
+    row = {
+        "occurred_at": at, "received_at": at, "severity": 17, "trace_id": of.trace_id,
+        "span_id": of.span_id, "digest": at.isoformat().encode(), "service": "s",
+        "environment": "e", "reference_id": of.reference_id, "body": f"{at:%d %H:%M}",
+    }  # fmt: skip
+    return Log(**{**dict.fromkeys(Log._fields), **row})
+
+
+def row_of(of):
+    kept = {name: getattr(of, name, None) for name in references.Reference._fields}
+    return references.Reference(**{**kept, "day": of.started_at.date()})
+
+
+@pytest.fixture
+def of_midnight(database_url):
+    """A call just before the last midnight, in a conversation of both days with calls that were ok."""
+    own = call(3, MIDNIGHT - timedelta(seconds=1))
+    calls = [
+        call(9, MIDNIGHT - 2 * DAY),  # too long ago
+        fine(1, MIDNIGHT - DAY + timedelta(minutes=1)),
+        call(2, MIDNIGHT - timedelta(hours=1)),
+        own,
+        fine(4, MIDNIGHT),
+        call(5, MIDNIGHT + timedelta(seconds=2), outcome="declined", code="CONFLICT"),
+        call(8, MIDNIGHT + timedelta(seconds=3), conversation_id="another"),
+    ]
+    logs = [log(own, MIDNIGHT - timedelta(seconds=2)), log(own, MIDNIGHT + timedelta(hours=2))]
+    writer = Writer.open(database_url)
+    writer.load(calls, logs=logs)
+    writer.close()
+    return row_of(own)
+
+
+@pytest.mark.parametrize("by_name", [True, False])
+def test_a_conversation_goes_on_over_midnight_through_calls_that_were_ok(
+    of_midnight, conn, by_name
+):
+    days = known(conn, MIDNIGHT.date() - DAY) if by_name else ANY_DAY
+    with together(conn):
+        steps = references.conversation(conn, of_midnight, days=days)
+        own = references.call_of(conn, of_midnight, days)
+        logs = references.logs(conn, of_midnight, days=days)
+    assert own.first().tool == "t3"
+    assert [(step.tool, step.outcome, step.code, step.action) for step in steps.rows()] == [
+        ("t1", "ok", None, "none"),
+        ("t2", "failed", "INTERNAL", "stop_and_tell_user"),
+        ("t3", "failed", "INTERNAL", "stop_and_tell_user"),
+        ("t4", "ok", None, "none"),
+        ("t5", "declined", "CONFLICT", "stop_and_tell_user"),
+    ]
+    before, after = MIDNIGHT - timedelta(seconds=2), MIDNIGHT + timedelta(hours=2)
+    assert [line.body for line in logs.rows()] == [f"{before:%d} 23:59", f"{after:%d} 02:00"]
+
+
+def test_a_table_is_read_through_its_partitions_of_the_days_asked_for(conn):
+    noon = MIDNIGHT + timedelta(hours=12)
+    days = known(conn, noon.date())
+    assert days.table("tool_call", noon, noon) == f"( TABLE tool_call_{noon:%Y%m%d} ) AS tool_call"
+    both = days.table("log_record", noon - DAY, noon, "log_record_undated")
+    assert re.findall(r"TABLE (\w+)", both) == [
+        f"log_record_{noon - DAY:%Y%m%d}",
+        f"log_record_{noon:%Y%m%d}",
+        "log_record_undated",
+    ]
+
+
+def test_days_that_were_not_asked_about_are_left_to_the_table(conn):
+    days = known(conn, MIDNIGHT.date())
+    assert days.table("tool_call", MIDNIGHT - 2 * DAY, MIDNIGHT).startswith("( TABLE")
+    assert days.table("tool_call", MIDNIGHT - 3 * DAY, MIDNIGHT) == "tool_call"
+    assert days.table("tool_call", MIDNIGHT, MIDNIGHT + 3 * DAY) == "tool_call"
+    assert ANY_DAY.table("tool_call", MIDNIGHT, MIDNIGHT) == "tool_call"
+
+
+def test_days_without_a_partition_have_no_rows(conn, database_url):
+    kept = partitions.Retention(ok_days=1)
+    with psycopg.connect(database_url) as maintaining:
+        partitions.maintain(maintaining, datetime.now(UTC), kept)
+    then = MIDNIGHT - 5 * DAY
+    days = known(conn, then.date())
+    assert days.table("tool_call_ok", then, then) == (
+        "( SELECT * FROM tool_call_ok WHERE false ) AS tool_call_ok"
+    )
+    row = row_of(call(1, then))
+    assert references.conversation(conn, row, days=days).rows() == []
