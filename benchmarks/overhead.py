@@ -2,8 +2,10 @@
 
     python benchmarks/overhead.py
 
-Prints microseconds and ratios; the figures to hold stand beside them. Peers' decorators are
-measured where they are installed.
+Prints microseconds and ratios; the figures to hold stand beside them. Beside the p99 of a clock
+stands that of the thread's own CPU time: where others use the machine, the clock's is theirs.
+Peers' decorators are measured where they are installed. CALLS says how many the memory is watched
+over.
 """
 
 from __future__ import annotations
@@ -11,14 +13,11 @@ from __future__ import annotations
 import contextlib
 import gc
 import importlib.util
-import json
 import os
-import socket
 import statistics
-import subprocess
-import sys
 import time
 import tracemalloc
+from typing import NamedTuple
 
 from opentelemetry import trace
 from opentelemetry.sdk._logs import LoggerProvider
@@ -29,6 +28,7 @@ from opentelemetry.sdk._logs.export import (
 )
 from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import BatchSpanProcessor, SpanExporter, SpanExportResult
+from outage import without_a_server
 
 import toolfault
 from toolfault import ToolFailure, guard
@@ -107,24 +107,39 @@ def bare_failing(tracer):
     return call
 
 
+class Figures(NamedTuple):
+    """Microseconds."""
+
+    p50: float
+    p99: float
+    cpu_p99: float
+
+
 def measure(calls):
-    """Microseconds per call of each named function, measured in turn: p50 and p99."""
-    samples = {name: [] for name in calls}
+    """Figures of each named function, called in turn."""
+    samples = {name: ([], []) for name in calls}
     for function in calls.values():
         for _ in range(CALLS):
             function()
     gc.disable()
     for _ in range(ROUNDS):
         for name, function in calls.items():
+            taken, worked = samples[name]
             for _ in range(CALLS):
+                cpu = time.thread_time_ns()
                 began = time.perf_counter_ns()
                 function()
-                samples[name].append((time.perf_counter_ns() - began) / 1000)
+                taken.append((time.perf_counter_ns() - began) / 1000)
+                worked.append((time.thread_time_ns() - cpu) / 1000)
     gc.enable()
     return {
-        name: (statistics.median(taken), statistics.quantiles(taken, n=100)[98])
-        for name, taken in samples.items()
+        name: Figures(statistics.median(taken), p99(taken), p99(worked))
+        for name, (taken, worked) in samples.items()
     }
+
+
+def p99(taken):
+    return statistics.quantiles(taken, n=100)[98]
 
 
 def peers(tracer_provider):
@@ -143,13 +158,14 @@ def peers(tracer_provider):
 
 
 def row(name, figures, base=None, holds=""):
-    ratio = f"{figures[0] / base[0]:5.2f}x" if base else "      "
-    print(f"{name:34} {figures[0]:9.1f} {figures[1]:9.1f}   {ratio}   {holds}")
+    ratio = f"{figures.p50 / base.p50:5.2f}x" if base else "      "
+    told = " ".join(f"{figure:9.1f}" for figure in figures)
+    print(f"{name:30} {told}   {ratio}   {holds}")
 
 
 def without_sdk():
     body = measure({"function": lambda: "pong", "guard, no SDK": ping})
-    print(f"{'':34} {'p50 us':>9} {'p99 us':>9}   ratio    figure to hold")
+    print(f"{'':30} {'p50 us':>9} {'p99 us':>9} {'p99 CPU':>9}   ratio    figure to hold")
     row("function alone", body["function"])
     row("guard, no SDK", body["guard, no SDK"], holds="p50 <= 5 us")
 
@@ -203,58 +219,8 @@ def memory():
     print(f"\nmemory after {calls:,} more calls: {grown / 1024:+.1f} KiB")
 
 
-SERVERLESS = """
-import contextlib, json, statistics, time, toolfault
-from opentelemetry import trace
-toolfault.configure("bench")
-tracer = trace.get_tracer("bare")
-def body(fail):
-    if fail:
-        raise KeyError("slot 10:00")
-guarded = toolfault.guard("ping")(body)
-def bare(fail):
-    with contextlib.suppress(KeyError), tracer.start_as_current_span("execute_tool ping", attributes=ATTRIBUTES) as span:
-        span.set_attributes(RECORD)
-        body(fail)
-taken = {"guard": [], "bare span": []}
-for n in range(6000):
-    for name, call in ("guard", guarded), ("bare span", bare):
-        began = time.perf_counter_ns()
-        call(n % 10 == 0)
-        taken[name].append((time.perf_counter_ns() - began) / 1000)
-        time.sleep(0.0002)
-print(json.dumps({name: (statistics.median(us), statistics.quantiles(us, n=100)[98]) for name, us in taken.items()}))
-"""
-
-
-def without_a_server():
-    """Calls in turn with bare spans of the same process; every tenth of both raises."""
-    print("\nno server (6,000 calls, one in ten a bug)")
-    script = f"ATTRIBUTES, RECORD = {ATTRIBUTES!r}, {RECORD!r}\n{SERVERLESS}"
-    for name, listens in (("down", False), ("hanging", True)):
-        with socket.socket() as server:
-            server.bind(("127.0.0.1", 0))
-            port = server.getsockname()[1]
-            if listens:
-                server.listen()
-            else:
-                server.close()
-            env = os.environ | {"OTEL_EXPORTER_OTLP_ENDPOINT": f"http://127.0.0.1:{port}"}
-            began = time.monotonic()
-            done = subprocess.run([sys.executable, "-c", script], env=env, capture_output=True, text=True, check=True)  # fmt: skip
-            took = time.monotonic() - began
-        told = json.loads(done.stdout)
-        for kind, (p50, p99) in told.items():
-            print(f"  {name:8} {kind:10} p50 {p50:7.1f} us  p99 {p99:7.1f} us")
-        added = told["guard"][1] - told["bare span"][1]
-        print(
-            f"  {name:8} p99 of the guard beyond the bare span's {added:7.1f} us"
-            f" (hold: <= 1000)  whole process {took:.1f} s"
-        )
-
-
 if __name__ == "__main__":
     without_sdk()
     with_sdk()
     memory()
-    without_a_server()
+    without_a_server(f"ATTRIBUTES, RECORD = {ATTRIBUTES!r}, {RECORD!r}")
