@@ -4,6 +4,7 @@ import asyncio
 import contextvars
 import sys
 import threading
+from uuid import UUID
 
 import pytest
 
@@ -154,6 +155,16 @@ def test_a_deadline_is_more_than_no_seconds(deadline):
 def test_an_option_that_does_not_fit_is_said(options, told):
     with pytest.raises(ValueError, match=told):
         toolfault.run("c", **options)
+
+
+def test_ids_that_are_no_text_are_told_as_text(exported):
+    run_id = UUID("8a6e0804-2bd0-4672-b79d-d97027f9071a")
+    with toolfault.run(42, run_id=run_id):
+        ping()
+
+    (span,) = exported.spans
+    assert span.attributes["gen_ai.conversation.id"] == "42"
+    assert span.attributes["toolfault.run_id"] == "8a6e0804-2bd0-4672-b79d-d97027f9071a"
 
 
 def test_a_run_without_a_deadline_has_all_the_time():

@@ -33,6 +33,10 @@ def transient(
     """Nothing landed and the same call could succeed.
 
     A wait the other side asks for (`Retry-After`) is kept; else `retry_after`, in seconds.
+
+    Raises:
+        ValueError: the reason is not snake_case, or a number or word is outside its set; so do
+            `permanent`, `refusal` and `timed_out`.
     """
     return _checked(
         lambda tool, error: ToolFailure(
@@ -120,6 +124,9 @@ class ToolErrorMap:
         statuses: rules by `status_code`, `status`, `.response.status_code` or `.response.status`;
             asked where no type rule matches, or where the type rule is `by_status`.
         otherwise: a map to ask next.
+
+    Raises:
+        ValueError: a key or rule that could never be used.
     """
 
     def __init__(

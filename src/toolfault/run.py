@@ -63,6 +63,8 @@ class RunLimitExceededError(Exception):
 class Run:
     """One run of an agent; use it through `toolfault.run(...)`.
 
+    Ids that are numbers or UUIDs are taken as text.
+
     Args:
         conversation_id: the conversation the run belongs to; the failure budget counts in it.
         run_id: id of the run; by default a new one.
@@ -72,6 +74,16 @@ class Run:
         max_model_calls: model calls the run may make, retries of one not counted; None for no limit.
         policy: `CONTINUE` or `FAIL_RUN`; wins over a guard's `on_error` where given.
         state: mapping that holds the failure budget, such as a framework's session state.
+
+    Attributes:
+        calls: the last 1,000 finished calls: tool, outcome, effect, reference.
+        forgotten: finished calls that `calls` no longer holds.
+        under_way: calls that have not finished, by tool.
+        model_calls: steps that asked a model.
+        model_attempts: what the provider was asked, retries included.
+
+    Raises:
+        ValueError: an option that does not fit, said with what to give.
     """
 
     def __init__(
@@ -92,13 +104,12 @@ class Run:
             raise ValueError(f"max_tool_attempts is {max_tool_attempts!r}; give 0 or more")
         if max_model_calls is not None and not _is_number(max_model_calls, 1):
             raise ValueError(f"max_model_calls is {max_model_calls!r}; give 1 or more, or None")
-        self.conversation_id = conversation_id
-        self.run_id = run_id or uuid4().hex
-        self.agent = agent
+        self.conversation_id = None if conversation_id is None else str(conversation_id)
+        self.run_id = str(run_id or uuid4().hex)
+        self.agent = None if agent is None else str(agent)
         self.max_tool_attempts = max_tool_attempts
         self.max_model_calls = max_model_calls
-        self.model_calls = 0  # steps of the run that asked a model
-        self.model_attempts = 0  # what the provider was asked, retries included
+        self.model_calls = self.model_attempts = 0
         if policy is not None and policy not in set(ToolFailurePolicy):
             raise ValueError(f"policy is {policy!r}; write ToolFailurePolicy.CONTINUE or FAIL_RUN")
         if state is not None and not hasattr(type(state), "__setitem__"):
@@ -106,9 +117,8 @@ class Run:
         self.policy = None if policy is None else ToolFailurePolicy(policy)
         self.state = state
         self.calls: list[RanTool] = []
-        self.forgotten = 0  # finished calls that `calls` no longer holds
+        self.forgotten = 0
         self.under_way: Counter[str] = Counter()
-        self._deadline = deadline
         self._ends = None if deadline is None else time.monotonic() + deadline
         self._retries: Counter[str] = Counter()
         self._lock = threading.Lock()  # branches of a run may be threads
