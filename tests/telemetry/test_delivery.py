@@ -10,12 +10,14 @@ import textwrap
 import threading
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from types import SimpleNamespace
 
 import pytest
 from opentelemetry.proto.collector.logs.v1.logs_service_pb2 import ExportLogsServiceRequest
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 
-from toolfault.telemetry.delivery import Gate
+from toolfault.telemetry import delivery
+from toolfault.telemetry.delivery import Ender, Gate
 
 AGENT = """
 import toolfault
@@ -151,6 +153,16 @@ def test_a_process_whose_server_is_down_or_hangs_goes_on_and_ends():
     done = run_agent(port, "print(ping()['status'])")
     assert (done.returncode, done.stdout) == (0, "ok\n")
     assert 'Traceback (most recent call last):\n  File "<string>"' not in done.stderr
+
+
+def test_who_ends_it_again_does_not_wait_again(monkeypatch):
+    clock, waited = iter([100.0, 101.0, 110.0]), []
+    monkeypatch.setattr(delivery, "time", SimpleNamespace(monotonic=lambda: next(clock)))
+    ender = Ender()
+    ender._ended = SimpleNamespace(wait=waited.append, set=lambda: None)
+    for _ in range(3):
+        ender.end()
+    assert waited == [4.0, 3.0, 0.0]
 
 
 def test_a_forked_child_reports_for_itself():

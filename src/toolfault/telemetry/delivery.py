@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import os
 import threading
+import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -201,6 +202,7 @@ class Ender:
 
     def _start(self) -> None:
         self._asked, self._ended = threading.Event(), threading.Event()
+        self._until = float("inf")  # monotonic s
         threading.Thread(target=self._run, name="toolfault-end", daemon=True).start()
 
     def add(self, end: Callable[[], object]) -> None:
@@ -217,6 +219,8 @@ class Ender:
         self._ended.set()
 
     def end(self) -> None:
-        """Call what was added, and wait 4 seconds at most."""
+        """Call what was added, and wait 4 seconds at most, however often it is called."""
+        now = time.monotonic()
+        self._until = min(self._until, now + _EXIT_SECONDS)
         self._asked.set()
-        self._ended.wait(_EXIT_SECONDS)
+        self._ended.wait(max(self._until - now, 0.0))
