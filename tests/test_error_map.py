@@ -197,7 +197,7 @@ def test_where_no_type_matches_the_status_decides(error):
 
 @pytest.mark.parametrize("status", [None, "404", True, 0, 42, 4040, 404.0])
 def test_what_is_no_http_status_is_not_read_as_one(status):
-    rules = {0: BUSY, 1: BUSY, 42: BUSY, 4040: BUSY}
+    rules = dict.fromkeys(range(100, 600), BUSY)
 
     assert reason(ToolErrorMap(statuses=rules), Status(status=status)) == "unmapped_failure"
 
@@ -534,8 +534,15 @@ def test_what_the_other_side_asks_wins_over_the_rules_own_wait():
         ({ValueError: transient}, "write transient"),
         ({"x": transient("down")}, "is no exception"),
         ({int: transient("down")}, "is no exception"),
+        ({429: transient("busy")}, r"statuses have a dict of their own, statuses="),
     ],
 )
 def test_a_rule_that_could_never_be_used_is_said_where_it_is_written(rules, told):
     with pytest.raises(ValueError, match=told):
         ToolErrorMap(rules)
+
+
+@pytest.mark.parametrize("status", [True, 42, 600, "429", ValueError])
+def test_a_status_that_no_answer_has_is_said_where_it_is_written(status):
+    with pytest.raises(ValueError, match="is no status: give a number from 100 to 599"):
+        ToolErrorMap(statuses={status: transient("busy")})

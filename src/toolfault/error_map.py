@@ -90,19 +90,19 @@ def by_cause(fallback: Rule) -> Rule:
 
 
 @dataclass(frozen=True, slots=True)
-class _ByStatus:
-    fallback: Rule
+class _Fallback:
+    rule: Rule
 
     def __call__(self, tool: str, error: BaseException) -> ToolError | None:
-        return self.fallback(tool, error)
+        return self.rule(tool, error)
 
 
-@dataclass(frozen=True, slots=True)
-class _ByCause:
-    fallback: Rule
+class _ByStatus(_Fallback):
+    """Asked after the statuses."""
 
-    def __call__(self, tool: str, error: BaseException) -> ToolError | None:
-        return self.fallback(tool, error)
+
+class _ByCause(_Fallback):
+    """Asked after the rules for the cause."""
 
 
 def _checked(rule: Rule) -> Rule:
@@ -136,10 +136,19 @@ class ToolErrorMap:
         statuses: Mapping[int, Rule] | None = None,
         otherwise: ToolErrorMap | None = None,
     ) -> None:
-        for key, rule in {**(types or {}), **(statuses or {})}.items():
-            _require_rule(key, rule)
         self._types: dict[type[BaseException] | str, Rule] = dict((types or {}).items())
         self._statuses = dict(statuses or {})
+        for key, rule in self._types.items():
+            if not _is_exception(key):
+                raise ValueError(
+                    f"{key!r} is no exception: give its type or its dotted name; statuses have a "
+                    "dict of their own, statuses={...}"
+                )
+            _require_rule(key, rule)
+        for status, rule in self._statuses.items():
+            if not isinstance(status, int) or not 100 <= status <= 599:
+                raise ValueError(f"{status!r} is no status: give a number from 100 to 599")
+            _require_rule(status, rule)
         self._otherwise = otherwise
 
     def classify(self, error: BaseException, *, tool: str) -> ToolError:
@@ -213,13 +222,13 @@ def _risk(error: ToolError) -> tuple[bool, int, bool, float]:
     return not error.transient, landed, error.code is Code.INTERNAL, error.retry_after or 0.0
 
 
+def _is_exception(key: object) -> bool:
+    if isinstance(key, str):
+        return "." in key
+    return isinstance(key, type) and issubclass(key, BaseException)
+
+
 def _require_rule(key: object, rule: object) -> None:
-    """Raises ValueError for a key or rule that could never be used."""
-    is_type = isinstance(key, type) and issubclass(key, BaseException)
-    if not is_type and not isinstance(key, int) and not (isinstance(key, str) and "." in key):
-        raise ValueError(
-            f"{key!r} is no exception: give its type, its dotted name or, in statuses, a number"
-        )
     if not callable(rule) or rule in (
         transient,
         permanent,
