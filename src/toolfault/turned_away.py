@@ -19,7 +19,12 @@ def never_ran(error: ToolError, *, call_id: str | None = None) -> Envelope:
     Args:
         error: `ToolNotFoundError`, `ToolNotPermittedError` or `ToolArgumentValidationError`.
         call_id: the model's id of the call.
+
+    Raises:
+        TypeError: it is no typed error.
     """
+    if not isinstance(error, ToolError):
+        raise TypeError(f"{error!r} is no typed error; give a ToolNotFoundError or the like")
     call = Call(tool_named(error.tool), TRANSPORT, call_id=call_id)
     call.start()
     try:

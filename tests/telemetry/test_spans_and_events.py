@@ -317,6 +317,12 @@ def test_an_event_without_a_span_of_its_own_stays_in_the_callers_trace(exported)
     assert event.span_id != parent.get_span_context().span_id
 
 
+def test_what_is_no_typed_error_is_refused_for_a_call_that_never_ran(exported):
+    with pytest.raises(TypeError, match=r"KeyError\('pay'\) is no typed error; give a ToolNotF"):
+        never_ran(KeyError("pay"))
+    assert exported.spans == ()
+
+
 def test_a_call_that_never_ran_has_no_attempts_and_a_reference(exported):
     answer = never_ran(ToolNotFoundError("bok_meeting"), call_id="call-1")
     (span,) = exported.spans
