@@ -124,6 +124,19 @@ def test_every_rule_compiles_in_both_engines_and_has_keywords(rule):
     assert all(word.encode("latin-1") == word.encode("latin-1").lower() for word in rule.keywords)
 
 
+@pytest.mark.parametrize("rule", all_rules(), ids=lambda rule: rule.kind)
+def test_no_keyword_comes_to_be_where_a_replacement_stands(rule):
+    """What a second pass relies on: it asks only for the rules of the first one."""
+    made = "[redacted:##]"
+    begins = tuple(made[:size] for size in range(1, len(made)))
+    ends = tuple(made[at:] for at in range(1, len(made)))
+
+    for word in rule.keywords:
+        assert word not in made
+        assert not word.endswith(begins)
+        assert not word.startswith(ends)
+
+
 @pytest.mark.parametrize(
     "rule", [rule for rule in all_rules() if rule.starts != ()], ids=lambda rule: rule.kind
 )

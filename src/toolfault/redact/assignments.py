@@ -11,7 +11,7 @@ import string
 
 from toolfault.redact.headers import header
 from toolfault.redact.keys import kind_of
-from toolfault.redact.spans import BLANKS, Span, Spans, View, run_start, words
+from toolfault.redact.spans import BLANKS, Spans, View, run_start, words
 from toolfault.redact.values import REMARK, WINDOW, Value, is_secret, looks_random, value_at, whole
 
 _KEY_CHARACTERS = (
@@ -75,25 +75,25 @@ def assignment(view: View, start: int, end: int) -> Spans:
     if kind == "token" and _is_grammar(view, begin):
         return
     value = value_at(view.data, _past_type(view.data, end))
-    if (
-        value is None
-        or _is_listed(view, begin, start, end, value)
-        or _is_sentence(view, kind, end, value)
-    ):
+    if value is None or (not value.quoted and _is_sentence(view, kind, end, value)):
+        return
+    said = view.data[start:end]
+    text = view.data[value.start : value.end][:600]
+    if "," in said and _is_listed(view.data[begin], said, text, quoted=value.quoted):
         return
     if kind in ("cookie", "authorization"):
         yield from header(view, key, kind, value)
         return
-    if key.lower().endswith(("phrase", "mnemonic")) and not value.quoted:
+    if not value.quoted and key.lower().endswith(("phrase", "mnemonic")):
         line = _EOL.search(view.data, value.start, value.start + WINDOW)
         value = Value(value.start, line.start() if line else len(view.data), quoted=True)
-    text = view.data[value.start : value.end][:600]
-    if _is_pipe(view, begin, end, text):
+        text = view.data[value.start : value.end][:600]
+    if "|" in said and _is_pipe(view, begin, said, text):
         return
     found = is_secret(key, text, quoted=value.quoted)
     if found:
         value = whole(view.data, value)
-        yield Span(value.start, value.end, found)
+        yield value.start, value.end, found
 
 
 def _is_grammar(view: View, begin: int) -> bool:
@@ -102,19 +102,16 @@ def _is_grammar(view: View, begin: int) -> bool:
     return before.rstrip("\"'<")[-1:] in _JOINTS and bool(_GRAMMAR_BEFORE.search(before))
 
 
-def _is_listed(view: View, begin: int, start: int, end: int, value: Value) -> bool:
+def _is_listed(first: str, said: str, text: str, *, quoted: bool) -> bool:
     """Whether `"password", "email"` is a list of names; a pair's value looks made, or follows a flag."""
-    if "," not in view.data[start:end] or view.data[start:end].rstrip(" \t")[-1] in ":=":
+    if said.rstrip(" \t")[-1] in ":=":
         return False
-    text = view.data[value.start : value.end][:600]
-    return not value.quoted or not (
-        view.data[begin] == "-" or looks_random(text, 6) or _NOT_ALNUM.search(text)
-    )
+    return not quoted or not (first == "-" or looks_random(text, 6) or _NOT_ALNUM.search(text))
 
 
-def _is_pipe(view: View, begin: int, end: int, text: str) -> bool:
+def _is_pipe(view: View, begin: int, said: str, text: str) -> bool:
     """Whether a bar is one of a shell or of a table's head, and not the one before a secret in a table's row."""
-    if not view.data[begin:end].rstrip(" \t").endswith("|"):
+    if not said.rstrip(" \t").endswith("|"):
         return False
     before = view.data[max(0, begin - 40) : begin].rstrip(" \t*\"'`")
     return not before.endswith("|") or not looks_random(text, 6)
@@ -122,7 +119,7 @@ def _is_pipe(view: View, begin: int, end: int, text: str) -> bool:
 
 def _is_sentence(view: View, kind: str, end: int, value: Value) -> bool:
     """Whether `token: could not be read` goes on in words."""
-    if kind == "password" or value.quoted or ":" not in view.data[max(0, end - 4) : end]:
+    if kind == "password" or ":" not in view.data[max(0, end - 4) : end]:
         return False
     return bool(_WORD_OF_SENTENCE.match(view.data, value.start, value.end + 2))
 
@@ -169,17 +166,14 @@ def _weak(view: View, begin: int, key: str, end: int) -> Spans:
     text = view.data[value.start : value.end][:600]
     least = 6 if is_query else 12
     if name in ("sig", "signature") and _SIGNED.fullmatch(text) and any(c.isdigit() for c in text):
-        yield Span(value.start, value.end, "signature")
+        yield value.start, value.end, "signature"
     elif (
         "%" in text
         or looks_random(text, least)
         or (is_query and name in ("sig", "code") and len(text) > 15)
     ):
-        yield Span(
-            value.start,
-            value.end,
-            "signature" if name.startswith("sig") else "oauth_code" if is_query else "session",
-        )
+        kind = "oauth_code" if is_query else "session"
+        yield value.start, value.end, "signature" if name.startswith("sig") else kind
 
 
 def element(view: View, start: int, end: int) -> Spans:
@@ -199,7 +193,7 @@ def element(view: View, start: int, end: int) -> Spans:
     value = view.data[end:stop].strip(BLANKS)
     found = is_secret(key, value[:600], quoted=True) if value else None
     if found:
-        yield Span(end, stop, found)
+        yield end, stop, found
 
 
 def rejected_input(view: View, start: int, end: int) -> Spans:
@@ -210,7 +204,7 @@ def rejected_input(view: View, start: int, end: int) -> Spans:
         return
     found = is_secret(place, view.data[value.start : value.end][:600], quoted=value.quoted)
     if found:
-        yield Span(value.start, whole(view.data, value).end, found)
+        yield value.start, whole(view.data, value).end, found
 
 
 def _place_before(text: str) -> str:
@@ -236,7 +230,7 @@ def flag(view: View, start: int, end: int) -> Spans:
         return
     found = is_secret(key, view.data[value.start : value.end][:600], quoted=value.quoted)
     if found:
-        yield Span(value.start, whole(view.data, value).end, found)
+        yield value.start, whole(view.data, value).end, found
 
 
 def prose(view: View, start: int, end: int) -> Spans:
@@ -256,7 +250,7 @@ def prose(view: View, start: int, end: int) -> Spans:
     if not found or (" " in text and value.quoted and kind != "password"):
         return
     if _is_made(view.low[start:end].rstrip(), kind, text, quoted=value.quoted):
-        yield Span(value.start, whole(view.data, value).end, found)
+        yield value.start, whole(view.data, value).end, found
 
 
 def _is_made(said: str, kind: str, text: str, *, quoted: bool) -> bool:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Sequence
-from functools import cache
+from functools import cache, lru_cache
 from struct import unpack
 from typing import Protocol
 
@@ -20,10 +20,14 @@ SHORT = 16_384
 #: Bytes up to which `re` searches faster than RE2 is called, whatever the text.
 _SHORTEST = 512
 
-#: `present(view)` -> numbers of the rules that may hit, in order, each with those of its words that are there
-Present = Callable[[View], list[tuple[int, list[str]]]]
-#: `search(view, words)` -> spans of the hits, left to right, none overlapping
-Search = Callable[[View, Sequence[str]], Iterable[tuple[int, int]]]
+#: the number of a rule that may hit, with those of its words that are there
+Candidate = tuple[int, list[str]]
+#: `present(view)` -> the rules that may hit, in order
+Present = Callable[[View], list[Candidate]]
+#: where a rule's pattern begins and ends
+Hit = tuple[int, int]
+#: `search(view, words)` -> the hits, left to right, none overlapping
+Search = Callable[[View, Sequence[str]], Iterable[Hit]]
 
 
 class Engine(Protocol):
@@ -38,9 +42,9 @@ class Engine(Protocol):
         ...
 
 
-def _by_rule(hits: Iterable[tuple[int, str]]) -> list[tuple[int, list[str]]]:
+def _by_rule(hits: Iterable[tuple[int, str]]) -> list[Candidate]:
     """`hits`, of (number of a rule, one of its words), as one row per rule."""
-    rows: list[tuple[int, list[str]]] = []
+    rows: list[Candidate] = []
     last = -1
     for number, word in hits:
         if number == last:
@@ -67,7 +71,7 @@ class PythonEngine:
                 by_start.setdefault(_pair(word), []).append(word)
         starts = frozenset(by_start)
 
-        def present(view: View) -> list[tuple[int, list[str]]]:
+        def present(view: View) -> list[Candidate]:
             text = view.low
             hits = [hit for word in single if word in text for hit in owners[word]]
             for start in starts.intersection(_pairs(view.folded)):
@@ -80,16 +84,8 @@ class PythonEngine:
 
     def compile(self, rule: Rule) -> Search:
         """`re.ASCII`, for RE2 knows no other classes."""
-        compiled = re.compile(rule.pattern, re.ASCII)
-        starts = rule.starts
-
-        def search(view: View, words: Sequence[str]) -> Iterable[tuple[int, int]]:
-            text = view.low if rule.folded else view.data
-            if starts != () and len(text) <= SHORT:
-                return _at_words(starts or words, view.low, compiled.match, text)
-            return (found.span() for found in compiled.finditer(text))
-
-        return search
+        search = re.compile(rule.pattern, re.ASCII).finditer
+        return _at_words(rule, lambda view: search(view.low if rule.folded else view.data), SHORT)
 
 
 class Re2Engine:
@@ -116,29 +112,29 @@ class Re2Engine:
         canary = found.Add(b"^")  # matches any text: its absence means that memory ran out
         found.Compile()
         everything = _by_rule(owners)
+        rows = lru_cache(maxsize=1024)(lambda hits: _by_rule(owners[hit] for hit in hits))
 
-        def present(view: View) -> list[tuple[int, list[str]]]:
+        def present(view: View) -> list[Candidate]:
             hits = sorted(found.Match(view.folded) or ())
             if not hits or hits.pop() != canary:
                 return everything
-            return _by_rule([owners[hit] for hit in hits])
+            return rows(tuple(hits))
 
         return present
 
     def compile(self, rule: Rule) -> Search:
-        """The same pattern, byte by byte; on short text `re` where it can be told where to look."""
-        in_short = PythonEngine().compile(rule)
+        """The same pattern, byte by byte; on short text `re`."""
         pattern = rule.pattern.replace(AHEAD, "").encode("latin-1")
         # compiled with the first long text: it takes a millisecond, and most texts are short
         compiled = cache(lambda: self._re2.compile(pattern, self._options))
 
-        def search(view: View, words: Sequence[str]) -> Iterable[tuple[int, int]]:
-            if len(view.raw) <= (_SHORTEST if rule.starts == () else SHORT):
-                return in_short(view, words)
-            source = view.folded if rule.folded else view.raw
-            return (found.span() for found in compiled().finditer(source))
+        def whole(view: View) -> Iterable[re.Match[str]]:
+            found: Iterable[re.Match[str]] = compiled().finditer(
+                view.folded if rule.folded else view.raw
+            )
+            return found
 
-        return search
+        return _at_words(rule, whole, _SHORTEST if rule.starts == () else SHORT)
 
 
 def _pair(word: str) -> int:
@@ -151,25 +147,34 @@ def _pairs(raw: bytes) -> tuple[int, ...]:
     return unpack(f"<{even}H{odd}H", raw[: 2 * even] + raw[1 : 1 + 2 * odd])
 
 
-def _at_words(
-    words: Sequence[str], low: str, match: Callable[[str, int], re.Match[str] | None], text: str
-) -> list[tuple[int, int]]:
-    """The hits that a search would find, of a pattern all of whose hits begin with one of `words`."""
-    places: list[int] = []
-    for word in words:
-        at = low.find(word)
-        while at >= 0:
-            places.append(at)
-            at = low.find(word, at + 1)
-    if len(words) > 1:
+def _at_words(rule: Rule, whole: Callable[[View], Iterable[re.Match[str]]], most: int) -> Search:
+    """`whole`, but in texts of up to `most` bytes `re`, only where a word stands that every hit begins with."""
+    pattern = re.compile(rule.pattern, re.ASCII)
+    match, starts, is_folded = pattern.match, rule.starts, rule.folded
+
+    def search(view: View, words: Sequence[str]) -> Iterable[Hit]:
+        low = view.low
+        if len(low) > most:
+            return (found.span() for found in whole(view))
+        text = low if is_folded else view.data
+        if starts == ():
+            return [found.span() for found in pattern.finditer(text)]
+        places: list[int] = []
+        for word in starts or words:
+            at = low.find(word)
+            while at >= 0:
+                places.append(at)
+                at = low.find(word, at + 1)
         places.sort()
-    hits: list[tuple[int, int]] = []
-    end = 0
-    for start in places:
-        if start >= end and (found := match(text, start)):
-            end = found.end()
-            hits.append((start, end))
-    return hits
+        hits: list[Hit] = []
+        end = 0
+        for start in places:
+            if start >= end and (found := match(text, start)):
+                end = found.end()
+                hits.append((start, end))
+        return hits
+
+    return search
 
 
 def best_engine() -> Engine:

@@ -8,7 +8,7 @@ import base64
 import binascii
 import re
 
-from toolfault.redact.spans import BLANKS, Span, Spans, View
+from toolfault.redact.spans import BLANKS, Spans, View
 from toolfault.redact.values import (
     WINDOW,
     Value,
@@ -64,7 +64,7 @@ def header(view: View, key: str, kind: str, value: Value) -> Spans:
         and not looks_random(text, 6)
     ):
         return
-    yield Span(start, end, kind)
+    yield start, end, kind
 
 
 def _line_end(data: str, at: int) -> int:
@@ -95,7 +95,7 @@ def bearer(view: View, start: int, end: int) -> Spans:
     else:  # a word of another language has no digit
         is_made = bool(_DIGIT.search(text))
     if is_made:
-        yield Span(end, found.end(), "bearer")
+        yield end, found.end(), "bearer"
 
 
 def basic(view: View, start: int, end: int) -> Spans:
@@ -105,7 +105,7 @@ def basic(view: View, start: int, end: int) -> Spans:
         return
     decoded = decode_base64(found[0][:2048].replace("%3D", "=").replace("%3d", "="))
     if decoded and ":" in decoded:
-        yield Span(end, found.end(), "basic_auth")
+        yield end, found.end(), "basic_auth"
 
 
 def decode_base64(text: str) -> str | None:

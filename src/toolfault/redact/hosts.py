@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ipaddress
-import re
+from functools import lru_cache
 
 from toolfault.redact.spans import words
 
@@ -21,9 +21,9 @@ _NOT_HOSTS = words(
     "threading.local asyncio.local thread.local env.local self.local werkzeug.local this.local"
 )
 _LOOPBACK = words("localhost localhost.localdomain ip6-localhost host example")
-_LABELS = re.compile(r"[a-z0-9_-]+(?:\.[a-z0-9_-]+)*")
 
 
+@lru_cache(maxsize=1024)
 def is_internal_name(name: str) -> bool:
     """Whether a dotted, lower-case name is one of a private network (`db.internal`, `x.corp.acme.com`)."""
     name = name.strip(".-_")
@@ -33,7 +33,7 @@ def is_internal_name(name: str) -> bool:
         or len(labels) < 2
         or name in _NOT_HOSTS
         or name in _LOOPBACK
-        or not _LABELS.fullmatch(name)
+        or "" in labels
     ):
         return False
     if labels[-1] in _INTERNAL_ENDS or labels[-2:] == ["home", "arpa"]:
@@ -51,20 +51,6 @@ def is_internal_host(name: str) -> bool:
     if "." in name:
         return is_internal_name(name)
     return name not in _LOOPBACK and len(name) > 1 and any(c.isalpha() for c in name)
-
-
-def is_private_v4(text: str) -> bool:
-    """RFC 1918, link-local and carrier-grade addresses."""
-    octets = [int(part) for part in text.split(".")]
-    if any(octet > 255 for octet in octets):
-        return False
-    first, second = octets[:2]
-    return (
-        first == 10
-        or (first == 172 and 16 <= second <= 31)
-        or (first, second) in ((192, 168), (169, 254))
-        or (first == 100 and 64 <= second <= 127)
-    )
 
 
 def is_private_v6(text: str) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from toolfault.redact.spans import Span, Spans, View, run_start
+from toolfault.redact.spans import Spans, View, run_start
 from toolfault.redact.values import WINDOW, looks_random
 
 _PEM_LINE = re.compile(r"(?:\s|\\+[rn])*(?:\n|\\+n)[A-Za-z0-9+/=]{2,}", re.ASCII)
@@ -28,11 +28,11 @@ def private_key(view: View, start: int, end: int) -> Spans:
     close = view.data.find("-END", end, end + 8192)
     if close >= 0:
         found = _PEM_END.match(view.data, close)
-        yield Span(start, found.end() if found else close + 4, "private_key")
+        yield start, found.end() if found else close + 4, "private_key"
         return
     body = _PEM_BODY.match(view.data, end, end + 8192) or _PEM_LINE.match(view.data, end, end + 200)
     if body:
-        yield Span(start, body.end(), "private_key")
+        yield start, body.end(), "private_key"
 
 
 def private_key_tail(view: View, start: int, end: int) -> Spans:
@@ -43,7 +43,7 @@ def private_key_tail(view: View, start: int, end: int) -> Spans:
         if part.start() > length or _WORD.fullmatch(part[0]):
             break
         length = part.end()
-    yield Span(start - length, end, "private_key")
+    yield start - length, end, "private_key"
 
 
 def dashed_key(view: View, start: int, end: int) -> Spans:
@@ -51,14 +51,14 @@ def dashed_key(view: View, start: int, end: int) -> Spans:
     if looks_random(view.data[start + 3 : end][:600], 20) and re.search(
         r"[A-Z]", view.data[start + 3 : end][:600]
     ):
-        yield Span(start, end, "openai_key")
+        yield start, end, "openai_key"
 
 
 def telegram(view: View, start: int, end: int) -> Spans:
     """A bot's number, of which the hit has the last digit, and its token."""
     begin = run_start(view.data, start + 1, 12, "0123456789")
     if start + 1 - begin >= 6:
-        yield Span(begin, end, "telegram_token")
+        yield begin, end, "telegram_token"
 
 
 def jwt(view: View, start: int, end: int) -> Spans:
@@ -66,12 +66,12 @@ def jwt(view: View, start: int, end: int) -> Spans:
     parts = _JWT.match(view.data, end, end + WINDOW)
     if parts:
         rest = _JWT_REST.match(view.data, parts.end()) if parts.end() == end + WINDOW else None
-        yield Span(start, rest.end() if rest else parts.end(), "jwt")
+        yield start, rest.end() if rest else parts.end(), "jwt"
 
 
 def after_last_colon(view: View, start: int, end: int) -> Spans:
     """`.pgpass`: host, port, database, user, password."""
-    yield Span(view.data.rindex(":", start, end) + 1, end, "password")
+    yield view.data.rindex(":", start, end) + 1, end, "password"
 
 
 def datadog(view: View, start: int, end: int) -> Spans:
@@ -80,7 +80,7 @@ def datadog(view: View, start: int, end: int) -> Spans:
     if (
         "datadog" in around or "ddog" in around or "dd_" in around or "dd-" in around
     ) and "key" in around:
-        yield Span(start, end, "datadog_key")
+        yield start, end, "datadog_key"
 
 
 def aws_secret(view: View, start: int, end: int) -> Spans:
@@ -96,4 +96,4 @@ def aws_secret(view: View, start: int, end: int) -> Spans:
         return
     around = view.low[max(0, start - 200) : end + 200]
     if re.search(r"aws|akia|asia|secret|amazon|s3|\[redacted:aws_key\]", around):
-        yield Span(start, end, "aws_key")
+        yield start, end, "aws_key"

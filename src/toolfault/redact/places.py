@@ -8,7 +8,7 @@ import re
 import string
 
 from toolfault.redact import hosts
-from toolfault.redact.spans import Span, Spans, View, run_start, words
+from toolfault.redact.spans import Spans, View, run_start, words
 from toolfault.redact.values import starts_remark
 
 _NAME_CHARACTERS = string.ascii_letters + string.digits + "_.-"
@@ -40,7 +40,7 @@ _NETWORK = words(
     "sasl_ssl sasl_plaintext consul zookeeper thrift socks4 socks4h socks5 socks5h smb cifs nfs afp rtsp telnet rsync irc ircs"
 )
 _SCHEME_CHARACTERS = string.ascii_lowercase + string.digits + "_"
-_USERINFO = re.compile(r"[^ \t\r\n/@\"'<>]{1,300}@")
+_USERINFO = re.compile(r"[^ \t\r\n/@\"'<>]{1,300}+@")
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")
 _USER = re.compile(
     r"[^\\/:*?\"'<>|\r\n\t ,;)\]}]+(?:(?: [A-Z\xc2-\xf4][A-Za-z\x80-\xff]{0,40}){1,2}(?=[\\/]))?"
@@ -59,13 +59,13 @@ def at_sign(view: View, start: int, end: int) -> Spans:
     text = before[scheme + 3 :] if scheme >= 0 else before
     if scheme >= 0 and not _BREAK.search(text):
         if _is_userinfo(text):
-            yield Span(start - len(text), start, "credentials")
+            yield start - len(text), start, "credentials"
         if not _PATH.search(text):
             return
     run = before[len(before.rstrip(_USERINFO_CHARACTERS)) :]
     bare = _BARE_USERINFO.search(run) if ":" in run else None
     if bare and _is_host(view.data[end : end + 254]):
-        yield Span(start - len(bare[0]), start, "credentials")
+        yield start - len(bare[0]), start, "credentials"
     yield from _email(view, start)
 
 
@@ -91,7 +91,7 @@ def _email(view: View, start: int) -> Spans:
     begin = run_start(view.data, start, 64, _LOCAL_CHARACTERS)
     local = _PARAMETER.split(view.data[begin:start])[-1].lstrip(".%+!#$*^~")
     if local and local != "git" and domain[0].rsplit(".", 1)[-1] not in _NO_DOMAIN:
-        yield Span(start - len(local), domain.end(), "email")
+        yield start - len(local), domain.end(), "email"
 
 
 def card(view: View, start: int, end: int) -> Spans:
@@ -103,18 +103,16 @@ def card(view: View, start: int, end: int) -> Spans:
         stop = start + len(groups)
         alone = stop < end or not _GOES_ON.match(view.data, stop, stop + 2)
         if alone and hosts.is_card(groups):
-            yield Span(start, stop, "card")
+            yield start, stop, "card"
             return
 
 
 def address_v4(view: View, start: int, end: int) -> Spans:
     """A private IPv4 address that is not part of a version."""
-    if not hosts.is_private_v4(view.data[start:end]) or _MORE_DIGITS.match(view.data, end):
+    if view.data[start - 1 : start] == "." or _MORE_DIGITS.match(view.data, end):
         return
-    if view.data[start - 1 : start] != "." and not _VERSION_BEFORE.search(
-        view.low, max(0, start - 9), start
-    ):
-        yield Span(start, end, "ip")
+    if not _VERSION_BEFORE.search(view.low, max(0, start - 9), start):
+        yield start, end, "ip"
 
 
 def address_v6(view: View, start: int, end: int) -> Spans:
@@ -128,25 +126,24 @@ def address_v6(view: View, start: int, end: int) -> Spans:
     )
     if hosts.is_private_v6(text):
         zone = _ZONE.match(view.data, start + len(text))
-        yield Span(start, zone.end() if zone else start + len(text), "ip")
+        yield start, zone.end() if zone else start + len(text), "ip"
 
 
 def host(view: View, start: int, end: int) -> Spans:
     """A dotted name around a label such as `internal` or `corp`."""
     begin = run_start(view.data, start, 200, _NAME_CHARACTERS)
     after = _NAME_AFTER.match(view.data, end, end + 100)
-    stop = begin + len(view.data[begin : after.end() if after else end].rstrip(".-"))
-    name = view.data[begin:stop]
-    offset = len(name) - len(name.lstrip(".-_"))
+    name = view.data[begin : after.end() if after else end].rstrip(".-")
+    stop = begin + len(name)
     if (
-        name.startswith(".")
-        or view.data[stop : stop + 1] == "("
+        name[0] == "."
         or not hosts.is_internal_name(name.lower())
+        or view.data[stop : stop + 1] == "("
     ):
         return
-    if any(c.isupper() for c in name) and any(c.islower() for c in name) and "_" in name:
+    if "_" in name and not name.islower() and not name.isupper():
         return
-    yield Span(begin + offset, stop, "host")
+    yield stop - len(name.lstrip(".-_")), stop, "host"
 
 
 _HAS_DIGIT = re.compile(r"[0-9]")
@@ -176,13 +173,13 @@ def named_host(view: View, start: int, end: int) -> Spans:
         end = user.end() if user else end
     name = _NAME.match(view.data, end, end + 254)
     text = name[0].rstrip(".-_") if name else ""
-    quoted = view.data[end - 1 : end] in ('"', "'", "`")
-    if not (is_url or quoted) and not _is_name(view.low[start:end], text):
+    if not hosts.is_internal_host(text):
         return
-    if starts_remark(text) or text.lower() in _NO_HOSTS:
+    is_certain = is_url or view.data[end - 1 : end] in ('"', "'", "`")
+    if not is_certain and not _is_name(view.low[start:end], text):
         return
-    if hosts.is_internal_host(text):
-        yield Span(end, end + len(text), "host")
+    if not starts_remark(text) and text.lower() not in _NO_HOSTS:
+        yield end, end + len(text), "host"
 
 
 def port_host(view: View, start: int, end: int) -> Spans:
@@ -195,7 +192,7 @@ def port_host(view: View, start: int, end: int) -> Spans:
         and view.data[begin - 1 : begin] != "@"
         and hosts.is_internal_host(name)
     ):
-        yield Span(begin, start, "host")
+        yield begin, start, "host"
 
 
 def home(view: View, start: int, end: int) -> Spans:
@@ -207,7 +204,7 @@ def home(view: View, start: int, end: int) -> Spans:
         return
     name = _USER.match(view.data, end, end + 64)
     while name and name[0].lower().rstrip(".") not in _SHARED and "[REDACTED" not in name[0]:
-        yield Span(name.start(), name.end(), "user")
+        yield name.start(), name.end(), "user"
         again = _HOME.match(view.data, name.end())
         name = _USER.match(view.data, again.end(), again.end() + 64) if again else None
 
@@ -216,11 +213,11 @@ def tilde_home(view: View, start: int, end: int) -> Spans:
     """`~alice/x`."""
     name = _TILDE_USER.match(view.data, end - 1)
     if name:
-        yield Span(end - 1, name.end(), "user")
+        yield end - 1, name.end(), "user"
 
 
 def windows_home(view: View, start: int, end: int) -> Spans:
     r"""The same under `C:\Users\` with one or more backslashes."""
     name = _USER.match(view.data, end, end + 64)
     if name and name[0].lower() not in _SHARED and "[REDACTED" not in name[0]:
-        yield Span(end, name.end(), "user")
+        yield end, name.end(), "user"

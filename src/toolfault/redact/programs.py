@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import re
 
-from toolfault.redact.spans import Span, Spans, View
+from toolfault.redact.spans import Spans, View
 from toolfault.redact.values import looks_random, starts_remark, value_at, whole
 
 _CONTINUES = re.compile(
@@ -33,13 +33,13 @@ def sql(view: View, start: int, end: int) -> Spans:
             break
         at = _end_of_line(view.data, following.end())
     tail = _KEPT_TAIL.search(view.data, max(start, at - 120), at)
-    yield Span(start, tail.start() if tail else at, "sql")
+    yield start, tail.start() if tail else at, "sql"
 
 
 def sql_bracket(view: View, start: int, end: int) -> Spans:
     """SQLAlchemy's `[SQL: ...]` and `[parameters: ...]`, over several lines."""
     found = _BRACKET_END.search(view.data, end, end + 16384)
-    yield Span(end, found.start() if found else min(len(view.data), end + 16384), "sql")
+    yield end, found.start() if found else min(len(view.data), end + 16384), "sql"
 
 
 _SPEAKS_SQL = re.compile(
@@ -52,14 +52,14 @@ def sql_parameters(view: View, start: int, end: int) -> Spans:
     """`params=(...)` beside a statement."""
     around = view.low[max(0, start - 600) : start]
     if _SPEAKS_SQL.search(around) and not view.data.startswith("[REDACTED", end - 1):
-        yield Span(end - 1, _end_of_line(view.data, end), "sql")
+        yield end - 1, _end_of_line(view.data, end), "sql"
 
 
 def near(view: View, start: int, end: int) -> Spans:
     """MySQL quotes the rest of the statement from the error on."""
     begin, stop = start + len("near '"), end - len("' at line")
     if " " in view.data[begin:stop]:
-        yield Span(begin, stop, "sql")
+        yield begin, stop, "sql"
 
 
 _PLAIN_VALUE = re.compile(
@@ -74,13 +74,13 @@ def row_value(view: View, start: int, end: int) -> Spans:
     stop = view.data.find(close, end, end + 1000)
     stop = stop if stop >= 0 else _end_of_line(view.data, end)
     if not _PLAIN_VALUE.fullmatch(view.data[end:stop]):
-        yield Span(end, stop, "sql")
+        yield end, stop, "sql"
 
 
 def failing_row(view: View, start: int, end: int) -> Spans:
     """`Failing row contains (...)`."""
     if not view.data.startswith("[REDACTED", end):
-        yield Span(end, _end_of_line(view.data, end), "sql")
+        yield end, _end_of_line(view.data, end), "sql"
 
 
 _SOURCE = re.compile(r"(?:\r?\n|\\n)[ \t]{4,}[^\r\n]*(?:(?:\r?\n)[ \t]{4,}[~^ ]+)?")
@@ -89,7 +89,7 @@ _SOURCE = re.compile(r"(?:\r?\n|\\n)[ \t]{4,}[^\r\n]*(?:(?:\r?\n)[ \t]{4,}[~^ ]+
 def python_frame(view: View, start: int, end: int) -> Spans:
     """A frame's place and the source line below it."""
     source = _SOURCE.match(view.data, end, end + 1000)
-    yield Span(start, source.end() if source else end, "stack")
+    yield start, source.end() if source else end, "stack"
 
 
 def short_password(view: View, start: int, end: int) -> Spans:
@@ -105,7 +105,7 @@ def short_password(view: View, start: int, end: int) -> Spans:
             )
             and text[0] != "-"
         ):
-            yield Span(value.start, whole(view.data, value).end, "password")
+            yield value.start, whole(view.data, value).end, "password"
 
 
 def user_flag(view: View, start: int, end: int) -> Spans:
@@ -121,7 +121,7 @@ def user_flag(view: View, start: int, end: int) -> Spans:
         and not (user.isdigit() and password.isdigit())
         and "[REDACTED" not in text
     ):
-        yield Span(value.start, whole(view.data, value).end, "credentials")
+        yield value.start, whole(view.data, value).end, "credentials"
 
 
 def auth_pair(view: View, start: int, end: int) -> Spans:
@@ -130,7 +130,7 @@ def auth_pair(view: View, start: int, end: int) -> Spans:
         quote = min(
             i for i in (view.data.find("'", start, end), view.data.find('"', start, end)) if i >= 0
         )
-        yield Span(quote, end, "credentials")
+        yield quote, end, "credentials"
 
 
 def positional(view: View, start: int, end: int) -> Spans:
@@ -141,4 +141,4 @@ def positional(view: View, start: int, end: int) -> Spans:
     text = view.data[value.start : value.end][:400]
     said = view.low.startswith(("identified", "with"), start)  # words that prose uses as well
     if text and (value.quoted or looks_random(text, 6) or not (said or starts_remark(text))):
-        yield Span(value.start, whole(view.data, value).end, "password")
+        yield value.start, whole(view.data, value).end, "password"

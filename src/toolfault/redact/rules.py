@@ -91,13 +91,22 @@ _SQL_LOWER = (
     + r"[ \t\n]+where[ \t])"
 )
 _GAP = r"(?:\xc2\xa0|[ .+_-])?"
-_CARD = rf"3[0-9]{{3}}{_GAP}[0-9]{{6}}{_GAP}[0-9]{{4,5}}|[2-6][0-9]{{3}}{_GAP}[0-9]{{4}}{_GAP}[0-9]{{4}}{_GAP}[0-9]{{1,4}}(?:{_GAP}[0-9]{{1,3}})?"
+_DIGITS = f"[0-9]{{3}}{_GAP}[0-9]{{4}}{_GAP}[0-9]{{4}}{_GAP}[0-9]{{1,4}}(?:{_GAP}[0-9]{{1,3}})?"
+#: each alternative begins with one digit: `re` tries no other place
+_CARD = "|".join(
+    (f"3[0-9]{{3}}{_GAP}[0-9]{{6}}{_GAP}[0-9]{{4,5}}", *(first + _DIGITS for first in "23456"))
+)
 _PROGRAMS = (
     "mysql", "mysqldump", "mysqladmin", "mariadb", "mariadb-dump", "sshpass", "7z", "7za", "unzip", "zip",
     "docker login", "mongo", "mongosh", "mongodump", "az login", "plink", "pscp", "psexec",
 )  # fmt: skip
 _PORTS = "8080|8443|8000|8888|3000|5000|9090|4317|4318|15672|7000|5432|5433|6432|6379|6380|9092|9093|3306|27017|9200|9300|5672|2379|8500|8200|11211|1433|1521|2181|26379|50051|8123|9042|7687"
 
+_OCTET = r"\.(?:25[0-5]|2[0-4][0-9]|[01]?[0-9]{1,2})"
+_PRIVATE_V4 = (
+    rf"\b(?:10{_OCTET}|172\.0?(?:1[6-9]|2[0-9]|3[01])|192\.168|169\.254|100\.(?:0?(?:6[4-9]|[7-9][0-9])|1(?:[01][0-9]|2[0-7])))"
+    + _OCTET * 2
+)
 _AT_WORDS = ("pass", "secret", "token", "key", "credential", "pwd")
 CONTEXT: tuple[Rule, ...] = (
     Rule("telegram_token", tuple(f"{digit}:" for digit in range(10)), r"[0-9]:(?:AA[A-Za-z0-9_-]{20,}|[A-Za-z0-9_-]{30,})", material.telegram, folded=False),
@@ -119,7 +128,7 @@ CONTEXT: tuple[Rule, ...] = (
     Rule("bearer", ("bearer",), r"\bbearer(?:[ \t]{1,3}|%20|\+|:[ \t]?)", headers.bearer, looks_ahead=True),
     Rule("basic_auth", ("basic",), r"\bbasic(?:[ \t]{1,3}|%20|\+|:[ \t]?)", headers.basic, looks_ahead=True),
     Rule("cookie", ("<cookie ",), r"<cookie [^>\n]+"),
-    Rule("credentials", ("auth",), r"auth(?:entication|_basic)?[\"']?[ ]?(?:[=:][ ]?)?(?:[a-z.]{1,40})?[(\[](?:login=|username=)?" + _PAIR_LITERAL + r",[ ]?(?:password=)?" + _PAIR_LITERAL, programs.auth_pair),
+    Rule("credentials", tuple(bracket + after for bracket in "([" for after in (" ", "'", '"', "\\", "login=", "username=")), r"auth(?:entication|_basic)?[\"']?[ ]?(?:[=:][ ]?)?(?:[a-z.]{1,40})?[(\[](?:login=|username=)?" + _PAIR_LITERAL + r",[ ]?(?:password=)?" + _PAIR_LITERAL, programs.auth_pair, starts=("auth",)),
     Rule("credentials", ("-u", "--user", "--proxy-user", "'--user'"), r"(?:[ \t\"'\[(]-u|--(?:proxy-)?user)(?:[\"'],)?[ =]?", programs.user_flag, starts=(), looks_ahead=True),
     Rule("password", (" -p", "'-p"), r"\b(?:" + "|".join(_PROGRAMS) + r")\b[^\n|;]{0,200}?[ \t'\"]-p(?:[\"'],)?[ =]?", programs.short_password, starts=_PROGRAMS, looks_ahead=True),
     Rule("password", (" -p'", " -p\""), r"[ \t]-p[\"'][^\"'\n]{1,200}[\"']", starts=()),
@@ -130,11 +139,11 @@ CONTEXT: tuple[Rule, ...] = (
     Rule("datadog_key", ("datadog", "ddog", "dd_", "dd-"), r"\b[0-9a-f]{32}(?:[0-9a-f]{8})?\b", material.datadog, starts=()),
     Rule("aws_key", ("aws", "akia", "asia", "secret", "amazon", "s3"), r"[A-Za-z0-9/+]{40,}", material.aws_secret, starts=(), folded=False),
     Rule("card", tuple("23456"), _CARD, places.card, starts=(), gate=r"[0-9]{3}[0-9 .+_\xc2\xa0-]{3}[0-9]{2}"),
-    Rule("ip", ("10.", "172.", "192.168.", "169.254.", "100."), r"\b(?:10|172|192|169|100)\.[0-9]{1,3}\.[0-9]{1,3}\.[0-9]{1,3}", places.address_v4, starts=("10.", "172.", "192.", "169.", "100.")),
+    Rule("ip", ("10.", "172.", "192.168.", "169.254.", "100."), _PRIVATE_V4, places.address_v4),
     Rule("ip", ("fe8", "fe9", "fea", "feb", "fc", "fd"), r"\b(?:fe[89ab][0-9a-f]|f[cd][0-9a-f]{2}):[0-9a-f:]{1,40}(?:[0-9]{1,3}(?:\.[0-9]{1,3}){3})?", places.address_v6),
-    Rule("host", (".internal", ".local", ".corp", ".lan", ".intra", ".svc", ".priv", ".consul", ".home", ".int", ".vpn"), r"\.(?:internal|local|localdomain|localnet|corp|lan|intranet|intra|svc|private|priv|consul|home|int|vpn)\b", places.host),
+    Rule("host", (".int", ".local", ".corp", ".lan", ".svc", ".priv", ".consul", ".home", ".vpn"), r"\.(?:internal|local|localdomain|localnet|corp|lan|intranet|intra|svc|private|priv|consul|home|int|vpn)\b", places.host),
     Rule("host", ("internal.", "corp.", "intranet.", "intra.", "vpn.", "svc."), r"\b(?:internal|corp|intranet|intra|vpn|svc)\.[a-z0-9-]{1,63}\.[a-z]{2,}", places.host),
-    Rule("host", ("host", "server at", "server on", "enotfound", "eai_again", "lookup ", "resolve ", "server=", "source=", "addr"), r"(?:\bhost(?:name|addr)?[\"']?[ ]?[=:][ ]?|\bhost name |\bhost |\bserver (?:at|on) |\b(?:server|data source|address|addr)[ ]?=[ ]?(?:tcp:)?|\b(?:enotfound|eai_again) |\blookup |\bresolve (?:host )?|\bunknown host:? )[\"'`]?", places.named_host, starts=("host", "server", "data source", "addr", "enotfound", "eai_again", "lookup ", "resolve ", "unknown host"), looks_ahead=True),
+    Rule("host", ("host", "server at ", "server on ", "server=", "server =", "data source", "addr", "enotfound ", "eai_again ", "lookup ", "resolve ", "unknown host"), r"(?:\bhost(?:name|addr)?[\"']?[ ]?[=:][ ]?|\bhost name |\bhost |\bserver (?:at|on) |\b(?:server|data source|address|addr)[ ]?=[ ]?(?:tcp:)?|\b(?:enotfound|eai_again) |\blookup |\bresolve (?:host )?|\bunknown host:? )[\"'`]?", places.named_host, looks_ahead=True),
     Rule("host", ("://",), "://", places.named_host, looks_ahead=True),
     Rule("host", tuple(f":{port}" for port in _PORTS.split("|")), rf":(?:{_PORTS})\b", places.port_host),
     Rule("host", ("\\\\",), r"(?:[ \t\"'(=]|\A)\\\\(?:\\\\)?", places.named_host, starts=(), looks_ahead=True),

@@ -6,7 +6,7 @@ import re
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator
 
-from toolfault.redact.engines import SHORT, Engine, Search
+from toolfault.redact.engines import SHORT, Candidate, Engine, Hit, Search
 from toolfault.redact.headers import decode_base64
 from toolfault.redact.rules import Rule, all_rules
 from toolfault.redact.spans import Span, View
@@ -28,9 +28,10 @@ MAX_BLOB = 4096
 #: Escapes of escapes that are undone.
 MAX_DEPTH = 2
 
-_BLOB = r"[A-Za-z0-9+/_-]{16,}={0,2}"
-#: leaves the characters of base64 and makes the others blanks
-_RUNS = bytes(c if re.match(rb"[A-Za-z0-9+/_-]", bytes((c,))) else 32 for c in range(256))
+#: the characters of base64 as one, and all others as a blank
+_RUNS = bytes(97 if re.match(rb"[A-Za-z0-9+/_-]", bytes((c,))) else 32 for c in range(256))
+#: Runs of fewer hide nothing.
+_SHORTEST_RUN = b"a" * 16
 _REPLACEMENT = re.compile(r"\[REDACTED:(\w{1,40})\]", re.ASCII)
 #: behind a hit: its value was replaced in an earlier pass
 _DONE = re.compile(r"[\\\"'`(\[{ ]{0,4}\[REDACTED:#{1,40}\](?![A-Za-z0-9\x80-\xff])")
@@ -54,47 +55,56 @@ class Scrubber:
         self._engine = engine
         self._present = engine.gate(self._rules)
         self._escapes = engine.compile(Rule("encoded", (), ESCAPE, starts=(), folded=False))
-        self._blobs = engine.compile(Rule("encoded", (), _BLOB, starts=(), folded=False))
 
     def scrub(self, text: str) -> str:
         """`text` with every secret replaced by its class; scrubbing the result changes nothing."""
-        data = text.encode("utf-8", "surrogatepass").decode("latin-1")
+        data = text if text.isascii() else text.encode("utf-8", "surrogatepass").decode("latin-1")
+        known: list[Candidate] = []
         for _ in range(MAX_PASSES):
             data = _bounded(data)
-            spans = list(_new(data, self._spans(data, depth=0)))
+            spans = _new(data, self._spans(data, 0, known))
             if not spans:
                 return data.encode("latin-1").decode("utf-8", "surrogatepass")
             data = _replace(data, spans)
         raise NotSettledError
 
-    def _spans(self, data: str, depth: int) -> Iterator[Span]:
+    def _spans(self, data: str, depth: int, known: list[Candidate]) -> list[Span]:
+        """What to hide in `data`. `known` is filled in the first pass: no replacement brings a keyword with it."""
+        spans: list[Span] = []
         if "[REDACTED:" in data:
-            # "[REDACTED:token]: x" is no token: the names of classes say nothing
-            data = _REPLACEMENT.sub(lambda found: f"[REDACTED:{'#' * len(found[1])}]", data)
+            data = _without_classes(data)
         view = View.of(data)
         has_mark = "\\" in data or "%" in data or "&" in data
         decoded = unescape(data, self._escapes(view, ())) if has_mark else None
         if decoded and decoded.is_cut:
-            yield Span(decoded.starts[-1], len(data), EXCESS)
+            spans.append((decoded.starts[-1], len(data), EXCESS))
             view = view.cut(decoded.starts[-1])
-        yield from self._found(view)
+            known = []  # a later pass may read further
+        if not known:
+            known.extend(self._present(view))
+        spans += self._found(view, known)
         plain = with_plain_blanks(view.data)
         if plain != view.data:
             # inside a value they are part of it, around its name they are blanks: read in both ways
-            yield from self._found(View.of(plain))
-        yield from self._encoded(view)
-        if decoded is None:
-            return
-        found = (
-            self._spans(decoded.text, depth + 1)
-            if depth < MAX_DEPTH
-            else self._found(View.of(decoded.text))
-        )
-        for span in found:
-            yield Span(decoded.starts[span.start], decoded.starts[span.end], span.kind)
+            spans += self._found_in(plain)
+        spans += self._encoded(view)
+        if decoded:
+            inner = decoded.text
+            found = (
+                self._spans(inner, depth + 1, []) if depth < MAX_DEPTH else self._found_in(inner)
+            )
+            starts = decoded.starts
+            spans += [(starts[start], starts[end], kind) for start, end, kind in found]
+        return spans
 
-    def _found(self, view: View) -> Iterator[Span]:
-        for number, words in self._present(view):
+    def _found_in(self, data: str) -> list[Span]:
+        view = View.of(data)
+        return self._found(view, self._present(view))
+
+    def _found(self, view: View, present: list[Candidate]) -> list[Span]:
+        spans: list[Span] = []
+        most = _most_hits(view)
+        for number, words in present:
             rule = self._rules[number]
             if rule.also not in view.low:
                 continue
@@ -104,31 +114,38 @@ class Scrubber:
             hits = search(view, words)
             if not hits:
                 continue
-            for span in _hidden(rule, view, hits):
-                yield span
-                if span.kind == EXCESS:  # the rest is dropped: no other rule need look at it
-                    view = view.cut(span.start)
+            hidden = _hidden(rule, view, hits, most)
+            spans += hidden
+            if hidden and hidden[-1][1] == len(view.data) > SHORT:
+                # the rest is hidden: no other rule looks at it
+                view = view.cut(hidden[-1][0])
+        return spans
 
-    def _encoded(self, view: View) -> Iterator[Span]:
+    def _encoded(self, view: View) -> list[Span]:
         """Base64 that hides what would be hidden in plain."""
-        if len(view.raw) <= SHORT and not _may_encode(view.raw):
-            return
+        spans: list[Span] = []
         most = _most_hits(view)
-        for count, (start, at) in enumerate(self._blobs(view, ())):
+        for count, (start, end) in enumerate(_blobs(view)):
             if count == most:
-                yield Span(start, len(view.data), EXCESS)
-                return
-            blob = view.data[start : min(at, start + MAX_BLOB)]
+                spans.append((start, len(view.data), EXCESS))
+                break
+            blob = view.data[start : min(end, start + MAX_BLOB)]
             if not _MAYBE_TEXT.search(blob) or _PLAIN.fullmatch(blob):
                 continue
             for part in (blob, *_PARTS.split(blob)):
                 inner = decode_base64(part) if _MAYBE_TEXT.match(part) else None
-                if inner and (at - start > MAX_BLOB or self._is_secret(inner)):
-                    yield Span(start, at, "encoded")
+                if inner and (end - start > MAX_BLOB or self._found_in(inner)):
+                    filled = view.data[end : end + 2]
+                    spans.append((start, end + len(filled) - len(filled.lstrip("=")), "encoded"))
                     break
+        return spans
 
-    def _is_secret(self, inner: str) -> bool:
-        return next(self._found(View.of(inner)), None) is not None
+
+def _without_classes(data: str) -> str:
+    """`data` without the names of classes, which say nothing: "[REDACTED:token]: x" is no token."""
+    pieces = _REPLACEMENT.split(data)
+    pieces[1::2] = [f"[REDACTED:{'#' * len(kind)}]" for kind in pieces[1::2]]
+    return "".join(pieces)
 
 
 def _bounded(data: str) -> str:
@@ -139,45 +156,50 @@ def _bounded(data: str) -> str:
     return "[REDACTED:".join((*pieces[:MAX_MADE], f"{EXCESS}]"))
 
 
-def _hidden(rule: Rule, view: View, hits: Iterable[tuple[int, int]]) -> Iterator[Span]:
+def _hidden(rule: Rule, view: View, hits: Iterable[Hit], most: int) -> list[Span]:
     """What `rule` hides around its `hits`."""
-    at, most = 0, _most_hits(view)
+    spans: list[Span] = []
+    at, size = 0, len(view.data)
     is_again = rule.looks_ahead and "[REDACTED:" in view.data
     for count, (start, end) in enumerate(hits):
         if count == most:
-            yield Span(max(at, start), len(view.data), EXCESS)
-            return
+            spans.append((max(at, start), size, EXCESS))
+            break
         if start < at or (is_again and _DONE.match(view.data, end)):
             continue
         at = end
-        if rule.find is None:
-            yield Span(start, end, rule.kind)
-            continue
-        for span in rule.find(view, start, end):
-            if span.end > span.start:
-                yield span
-                at = max(at, span.end)
-        if at >= len(view.data):
-            return
+        for span in rule.find(view, start, end) if rule.find else ((start, end, rule.kind),):
+            if span[1] > span[0]:
+                spans.append(span)
+                at = max(at, span[1])
+        if at >= size:
+            break
+    return spans
 
 
 def _most_hits(view: View) -> int:
     return MAX_HITS if len(view.raw) <= SHORT else MAX_HITS_IN_LONG
 
 
-def _may_encode(raw: bytes) -> bool:
-    """Whether a run of 16 characters may be text in base64."""
-    runs = raw.translate(_RUNS).decode("latin-1").split()
-    return any(len(run) >= 16 and _MAYBE_TEXT.search(run) for run in runs)
+def _blobs(view: View) -> Iterator[Hit]:
+    """Runs of at least 16 characters of base64."""
+    runs = view.raw.translate(_RUNS)
+    start = runs.find(_SHORTEST_RUN)
+    while start >= 0:
+        end = runs.find(b" ", start)
+        if end < 0:
+            end = len(runs)
+        yield start, end
+        start = runs.find(_SHORTEST_RUN, end)
 
 
-def _new(data: str, spans: Iterator[Span]) -> Iterator[Span]:
+def _new(data: str, spans: list[Span]) -> list[Span]:
     """`spans` without what an earlier pass has replaced: no replacement is torn, none is replaced alone."""
-    made = [found.span() for found in _REPLACEMENT.finditer(data)] if "[REDACTED:" in data else []
-    if not made:
-        yield from (span for span in spans if _SAYS.search(data, span.start, span.end))
-        return
+    if not spans or "[REDACTED:" not in data:
+        return [span for span in spans if _SAYS.search(data, span[0], span[1])]
+    made = [found.span() for found in _REPLACEMENT.finditer(data)]
     ends = [end for _, end in made]
+    new: list[Span] = []
     for start, end, kind in spans:
         first = bisect_right(ends, start)
         if first < len(made) and made[first][0] < start:
@@ -186,7 +208,8 @@ def _new(data: str, spans: Iterator[Span]) -> Iterator[Span]:
         if last < len(made) and made[last][0] < end < made[last][1]:
             end = made[last][0]  # noqa: PLW2901
         if _SAYS.search(_REPLACEMENT.sub("", data[start:end])):
-            yield Span(start, end, kind)
+            new.append((start, end, kind))
+    return new
 
 
 def _replace(data: str, spans: list[Span]) -> str:
@@ -203,14 +226,14 @@ def _replace(data: str, spans: list[Span]) -> str:
 
 
 def _order(span: Span) -> tuple[int, int]:
-    return span.start, -span.end
+    return span[0], -span[1]
 
 
 def _on_characters(data: str, span: Span) -> Span:
     """`span` widened so that no UTF-8 sequence is torn."""
-    start, end = span.start, span.end
+    start, end, kind = span
     while start > 0 and "\x80" <= data[start : start + 1] < "\xc0":
         start -= 1
     while end < len(data) and "\x80" <= data[end] < "\xc0":
         end += 1
-    return Span(start, end, span.kind)
+    return start, end, kind

@@ -6,14 +6,6 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 
-class Span(NamedTuple):
-    """Characters to hide, and the class to print instead."""
-
-    start: int
-    end: int
-    kind: str
-
-
 class View(NamedTuple):
     """The text as one character per byte, and the same in lower case; both as bytes too."""
 
@@ -34,6 +26,8 @@ class View(NamedTuple):
         return View(self.data[:at], self.low[:at], self.raw[:at], self.folded[:at])
 
 
+#: where the characters to hide begin and end, and the class to print instead
+Span = tuple[int, int, str]
 Spans = Iterator[Span]
 
 #: What ends a word. Not `str.split()` or `\s`: of UTF-8 read byte by byte they cut "à" and "Р" in two.

@@ -26,7 +26,7 @@ class Value(NamedTuple):
 _PREFIX = re.compile(
     r"(?:[A-Za-z_][A-Za-z_.]{0,40}\()?(?:\\{0,4}[brfu])?(\\{0,4}(?:\"\"\"|'''|[\"'`]|&quot;|&#39;))"
 )
-_WRAPPER = re.compile(r"(?:SecretStr|SecretBytes|Secret|str|bytes|Masked|Sensitive)\(")
+_WRAPPERS = ("SecretStr(", "SecretBytes(", "Secret(", "str(", "bytes(", "Masked(", "Sensitive(")
 _BARE_ENDS = (*BLANKS, '"', "'", "<", ">", "`")
 _BARE_END = re.compile(f"[{''.join(_BARE_ENDS)}]")
 #: Most values end within so many characters.
@@ -34,11 +34,10 @@ _NEAR = 128
 _ESCAPED_END = re.compile(r"\\+[\"'nrt`]")
 #: a following key shows that the separator before it was one, and not part of the value
 _NEXT_KEY = re.compile(
-    r"[,;&)|][ \t]{0,3}[\"']?[A-Za-z_][\w .-]{0,40}[\"']?\]?[=:]|&amp;", re.ASCII
+    r"[,;&)|](?:[ \t]{0,3}[\"']?[A-Za-z_][\w .-]{0,40}[\"']?\]?[=:]|(?<=&)amp;)", re.ASCII
 )
-_SEPARATORS = (",", ";", "&", ")", "|")
 _BLOCK = re.compile(r"[|>][+-]?[ \t]*\r?\n((?:[ \t]+[^\n]*\n?)+)")
-_LONG_QUOTED_END = re.compile(r"[\"'`\n]")
+_QUOTED_ENDS = ('"', "'", "`", "\n")
 _BLOCK_MARKS = ("|", ">")
 _CLOSERS = ")]},;:."
 
@@ -90,12 +89,11 @@ def value_at(data: str, at: int) -> Value | None:
     block = _BLOCK.match(data, at, limit) if data[at : at + 1] in _BLOCK_MARKS else None
     if block:
         return Value(block.start(1), block.end(1), quoted=True)
-    opened = _PREFIX.match(data, at, min(limit, at + 120))
+    opened = _PREFIX.match(data, at, at + 120)
     if opened:
         return Value(opened.end(), _closing(data, opened.end(), limit, opened[1]), quoted=True)
-    wrapper = _WRAPPER.match(data, at, min(limit, at + 20))
-    if wrapper:
-        at = wrapper.end()
+    if data.startswith(_WRAPPERS, at):
+        at = data.index("(", at) + 1
     if data[at : at + 1] in ("[", "(", "{"):
         return _container(data, at, limit)
     end = _bare_end(data, at, limit)
@@ -106,8 +104,8 @@ def whole(data: str, value: Value) -> Value:
     """`value` to its real end, where the window ended first."""
     if value.end - value.start < WINDOW - 200:
         return value
-    found = (_LONG_QUOTED_END if value.quoted else _BARE_END).search(data, value.end)
-    return value._replace(end=found.start() if found else len(data))
+    marks = _QUOTED_ENDS if value.quoted else _BARE_ENDS
+    return value._replace(end=_first_of(marks, data, value.end, len(data)))
 
 
 def _closing(data: str, at: int, limit: int, opener: str) -> int:
@@ -141,14 +139,12 @@ def _container(data: str, at: int, limit: int) -> Value | None:
 
 
 def _bare_end(data: str, at: int, limit: int) -> int:
-    found = _BARE_END.search(data, at, min(limit, at + _NEAR))
-    end = found.start() if found else _far_end(data, at, limit)
+    found = _BARE_END.search(data, at, at + _NEAR)
+    end = found.start() if found else _first_of(_BARE_ENDS, data, at, limit)
     if data.find("\\", at, end) >= 0:
         escaped = _ESCAPED_END.search(data, at, end + 1)
         end = escaped.start() if escaped else end
-    following = None
-    if any(data.find(mark, at, end) >= 0 for mark in _SEPARATORS):
-        following = _NEXT_KEY.search(data, at, min(len(data), end + 44))
+    following = _NEXT_KEY.search(data, at, end + 44)
     if following and following.start() < end:
         end = following.start()
     while end > at and data[end - 1] in _CLOSERS:
@@ -156,10 +152,10 @@ def _bare_end(data: str, at: int, limit: int) -> int:
     return end
 
 
-def _far_end(data: str, at: int, limit: int) -> int:
-    """Where the first blank or quote is, by searches for one character each: a class takes ten times as long."""
+def _first_of(marks: tuple[str, ...], data: str, at: int, limit: int) -> int:
+    """Where the first of `marks` is, by a search for each: one for a class of characters takes ten times as long."""
     end = limit
-    for mark in _BARE_ENDS:
+    for mark in marks:
         found = data.find(mark, at, end)
         end = found if found >= 0 else end
     return end

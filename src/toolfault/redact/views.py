@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import html
 from collections.abc import Iterable
+from functools import lru_cache
 from typing import NamedTuple
 
-ESCAPE = r"%[0-9A-Fa-f]{2}|\\{1,8}u00[0-9A-Fa-f]{2}|\\{1,8}x[0-9A-Fa-f]{2}|&(?:#[0-9]{1,4}|#[xX][0-9A-Fa-f]{1,3}|quot|amp|lt|gt|apos|nbsp);|\\{1,8}[nrt\"'/\\]"
+#: each alternative begins with one character: `re` looks for nothing else
+ESCAPE = r"%[0-9A-Fa-f]{2}|\\\\{0,7}(?:u00[0-9A-Fa-f]{2}|x[0-9A-Fa-f]{2}|[nrt\"'/\\])|&(?:#[0-9]{1,4}|#[xX][0-9A-Fa-f]{1,3}|quot|amp|lt|gt|apos|nbsp);"
 _CONTROL = {"n": "\n", "r": "\r", "t": "\t"}
 #: blanks beyond space, tab and the ends of lines, in UTF-8, by their first byte: of the control characters, and of Unicode
 _BLANKS_BY_START: dict[str, list[str]] = {}
@@ -61,6 +63,7 @@ def with_plain_blanks(data: str) -> str:
     return data
 
 
+@lru_cache(maxsize=1024)
 def _plain(escape: str) -> str:
     """The one character an escape stands for."""
     if escape[0] == "%":
