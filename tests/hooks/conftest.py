@@ -59,6 +59,10 @@ class Exported:
     def named(self, name):
         return [event for event in self.events if event.event_name == name]
 
+    def words(self):
+        """All that the events say."""
+        return str([(event.body, dict(event.attributes)) for event in self.events])
+
     def records(self):
         """The calls the service would count: by key, from spans and events alike."""
         found = {}
@@ -80,6 +84,16 @@ class Exported:
         """Of each model call: model, attempts, result."""
         keys = (c.REQUEST_MODEL, c.COUNT, c.RESULT)
         return [tuple(e.attributes.get(key) for key in keys) for e in self.named(c.MODEL_CALL)]
+
+    def model_errors(self):
+        """Of each failed model call: code, class of the exception."""
+        told = [event.attributes for event in self.named(c.MODEL_ERROR)]
+        return [(e[c.CODE], e[c.EXCEPTION_TYPE].rpartition(".")[2]) for e in told]
+
+    def limits_reached(self):
+        """Of each run that reached its limit: its id, the limit."""
+        told = [event.attributes for event in self.named(c.RUN_LIMIT_EXCEEDED)]
+        return [(e[c.RUN_ID], e[c.LIMIT]) for e in told]
 
     def tool_spans(self):
         """All spans of tools, ours and theirs."""

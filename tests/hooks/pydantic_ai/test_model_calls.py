@@ -83,10 +83,8 @@ async def test_a_model_that_fails_is_told_by_code_and_class_and_never_by_its_wor
         await make_agent(model(fails(status))).run("hi")
 
     assert exported.model_calls() == [("small-1", 1, result)]
-    [error] = exported.named(c.MODEL_ERROR)
-    assert error.attributes[c.CODE] == code
-    assert error.attributes[c.EXCEPTION_TYPE].endswith("ModelHTTPError")
-    assert SECRET not in str([dict(event.attributes) for event in exported.events])
+    assert exported.model_errors() == [(code, "ModelHTTPError")]
+    assert SECRET not in exported.words()
 
 
 async def test_models_that_were_fallen_back_from_are_attempts(exported):
@@ -196,5 +194,4 @@ async def test_the_applications_run_stops_at_its_limit(exported):
         await agent.run("hi")
 
     assert exported.model_calls() == [("small-1", 1, "ok")] * 2
-    [event] = exported.named(c.RUN_LIMIT_EXCEEDED)
-    assert (event.attributes[c.RUN_ID], event.attributes[c.LIMIT]) == (ours.run_id, 2)
+    assert exported.limits_reached() == [(ours.run_id, 2)]
