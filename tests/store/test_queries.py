@@ -116,7 +116,7 @@ def test_a_group_counts_its_hours_over_all_writers_and_its_last_hour_in_the_rows
     group = groups.group(conn, FINGERPRINT, NOW).first()
     assert (group.calls, group.last_seen, group.calls_last_hour) == (12, hour, 2)
     assert groups.groups(conn, NOW) == [group]
-    assert groups.hours(conn, FINGERPRINT, hour - timedelta(hours=24)).rows() == [
+    assert groups.hours(conn, FINGERPRINT, hour - timedelta(hours=24)) == [
         groups.Hour(hour, 5)
     ]
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import psycopg
 from fastapi import FastAPI
 from fastapi.exceptions import RequestValidationError
+from sqlalchemy import event
 from sqlalchemy.exc import OperationalError
 from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 from starlette.exceptions import HTTPException
@@ -78,6 +79,8 @@ def make_app(
         alerts: whose runbooks are shown; the shipped ones by default.
     """
     engine = open_engine(url_or_engine) if isinstance(url_or_engine, str) else url_or_engine
+    lookups = open_engine(engine.url, connections=4, keeps_plans=True)
+    event.listen(engine, "engine_disposed", lambda _: lookups.dispose())
     app = FastAPI(
         title="toolfault",
         version=version("toolfault"),
@@ -89,6 +92,7 @@ def make_app(
     )
     app.state.context = Context(
         engine=engine,
+        lookups=lookups,
         doors=Doorkeeper(engine, is_open=is_open),
         registry=registry,
         readiness=readiness,

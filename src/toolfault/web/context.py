@@ -33,6 +33,7 @@ class Context:
     """The store, the door and the settings of one application."""
 
     engine: Engine
+    lookups: Engine  # keeps its plans
     doors: Doorkeeper
     registry: Collects
     readiness: Callable[[], str | None]
@@ -56,7 +57,7 @@ class Context:
             raise ProblemError(414, _TOO_LONG)
         caller = f"{address(request)} {principal.token_id}"
         self.doors.refuse_beyond(self.doors.misses, caller)
-        with self.engine.connect() as conn:
+        with self.lookups.connect() as conn:
             answer = lookup(
                 conn,
                 text,

@@ -48,7 +48,7 @@ def group_detail(
         if group is None:
             raise ProblemError(404, "There is no such group.")
         calls, first = groups.newest(conn, key, _READ), groups.first(conn, key)
-        hours = groups.hours(conn, key, since).rows()
+        hours = groups.hours(conn, key, since)
         met = _followed(conn, group_calls.conversations(calls), now, scope)
         return listing.GroupDetail(
             **listing.GroupItem.of(group, _incident(conn, group)).model_dump(),

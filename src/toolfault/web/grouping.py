@@ -9,30 +9,30 @@ from toolfault.store.queries import groups as queries
 from toolfault.web.models import GroupSummary
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Sequence
     from datetime import datetime
 
     from sqlalchemy import Connection
 
-    from toolfault.store.queries.groups import Brief, Group, Hour
+    from toolfault.store.queries.groups import Brief, Group
     from toolfault.web.listing import GroupItem
 
 _HOUR = timedelta(hours=1)
 _HOURS = 24
 
 
-def summarise(group: Brief, hours: tuple[int, ...]) -> GroupSummary:
-    """A group as cards show it, with its calls in each of the last 24 hours."""
+def summarise(group: Brief) -> GroupSummary:
+    """A group as cards show it."""
     return GroupSummary(
         fingerprint=group.fingerprint.hex(),
         title=group_title(group),
         status=group.status,
-        calls_last_day=sum(hours),
+        calls_last_day=sum(group.trend),
         calls_last_hour=group.calls_last_hour,
         first_seen=group.first_seen,
         last_seen=group.last_seen,
         versions=tuple(group.versions),
-        trend=hours,
+        trend=tuple(group.trend),
     )
 
 
@@ -47,12 +47,6 @@ def group_title(group: Group | Brief) -> str:
 def begin_of_trend(now: datetime) -> datetime:
     """The first of the last 24 hours."""
     return now.replace(minute=0, second=0, microsecond=0) - _HOUR * (_HOURS - 1)
-
-
-def trend(rows: Iterable[Hour], now: datetime) -> tuple[int, ...]:
-    """Calls of a group in each of the last 24 hours, oldest first, empty hours included."""
-    counts, first = {row.hour: row.calls for row in rows}, begin_of_trend(now)
-    return tuple(counts.get(first + _HOUR * i, 0) for i in range(_HOURS))
 
 
 def trends(

@@ -7,22 +7,21 @@ from typing import TYPE_CHECKING, Any
 
 from psycopg.errors import UndefinedTable
 
-from toolfault.store.queries import groups as group_queries
+from toolfault.store.queries import groups
 from toolfault.store.queries import references as queries
 from toolfault.store.queries.base import together
 from toolfault.store.queries.days import ANY_DAY, Days
 from toolfault.taxonomy import ERROR_OUTCOMES
-from toolfault.web import grouping
+from toolfault.web.grouping import begin_of_trend, summarise
 from toolfault.web.incidents import Incidents, incident_for
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
-    from datetime import datetime
 
     from sqlalchemy import Connection
 
     from toolfault.store.queries.base import Later
-    from toolfault.store.queries.groups import Brief, Hour
+    from toolfault.store.queries.groups import Brief
     from toolfault.store.queries.references import Call, Log, Reference, Step, Tool
     from toolfault.web.lookup import Asked
     from toolfault.web.models import GroupSummary, IncidentSummary
@@ -64,32 +63,19 @@ def _known(conn: Connection, row: Reference, days: Days, asked: Asked) -> Known:
         call, tool = queries.call_of(conn, row, days), queries.tool(conn, row)
         steps = queries.conversation(conn, row, asked.viewer.scope, days=days)
         logs = queries.logs(conn, row, days=days) if asked.viewer.detail else None
-        group = _Group.ask(conn, row.fingerprint, days, asked) if row.fingerprint else None
+        group = _group(conn, row.fingerprint, days, asked) if row.fingerprint else None
         incidents = Incidents(conn, [row.at] if row.outcome in ERROR_OUTCOMES else [])
     return Known(
         row=row,
         call=call.first(),
         tool=tool.first(),
-        group=group.summary(asked.now) if group else None,
+        group=summarise(found) if group and (found := group.first()) else None,
         incident=incident_for(row, incidents),
         logs=logs.rows() if logs else (),
         conversation=steps.rows(),
     )
 
 
-@dataclass(frozen=True, slots=True)
-class _Group:
-    """What is asked for about the group of a call."""
-
-    brief: Later[Brief]
-    hours: Later[Hour]
-
-    @classmethod
-    def ask(cls, conn: Connection, fingerprint: bytes, days: Days, asked: Asked) -> _Group:
-        brief = group_queries.brief(conn, fingerprint, asked.now, asked.viewer.scope, days)
-        since = grouping.begin_of_trend(asked.now)
-        return cls(brief, group_queries.hours(conn, fingerprint, since))
-
-    def summary(self, now: datetime) -> GroupSummary | None:
-        group = self.brief.first()
-        return grouping.summarise(group, grouping.trend(self.hours.rows(), now)) if group else None
+def _group(conn: Connection, fingerprint: bytes, days: Days, asked: Asked) -> Later[Brief]:
+    since = begin_of_trend(asked.now)
+    return groups.brief(conn, fingerprint, asked.now, asked.viewer.scope, since=since, days=days)

@@ -18,7 +18,7 @@ from toolfault.store.models import UNDATED
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping
 
-    from sqlalchemy import Connection, Engine
+    from sqlalchemy import URL, Connection, Engine
 
 #: Services a token may see; None is all of them.
 Scope = frozenset[str] | None
@@ -36,17 +36,29 @@ _NAME = re.compile(r"%\((\w+)\)s")
 Row = TypeVar("Row", bound=NamedTuple)
 
 
-def open_engine(url: str, *, connections: int = 8) -> Engine:
-    """An engine for reading: each statement is its own transaction, none runs for long."""
+def open_engine(url: str | URL, *, connections: int = 8, keeps_plans: bool = False) -> Engine:
+    """An engine for reading: each statement is its own transaction, none runs for long.
+
+    Args:
+        url: of the database, or of another engine.
+        connections: at most.
+        keeps_plans: plan a statement once, whatever its values are; only for those that name their partitions.
+    """
     options = f"-c statement_timeout={_STATEMENT_TIMEOUT_MS} -c timezone=UTC"
+    kept: dict[str, Any] = {}
+    if keeps_plans:
+        kept = {"prepare_threshold": 0}  # at the first use
+        options += " -c plan_cache_mode=force_generic_plan"
+    if isinstance(url, str):
+        url = url.replace("postgresql://", "postgresql+psycopg://", 1)
     engine = create_engine(
-        url.replace("postgresql://", "postgresql+psycopg://", 1),
+        url,
         isolation_level="AUTOCOMMIT",  # saves two round trips a look-up; no statement needs another's snapshot
         pool_size=connections,
         max_overflow=0,
         pool_timeout=5,
         pool_use_lifo=True,  # the connection whose plans are made already
-        connect_args={"connect_timeout": 5, "options": options},
+        connect_args={"connect_timeout": 5, "options": options, **kept},
     )
     event.listen(engine, "checkin", _rests)
     event.listen(engine, "checkout", _still_answers)
@@ -167,7 +179,7 @@ def fetch(conn: Connection, row: type[Row], stmt: str, **values: Any) -> list[Ro
 
 def in_scope(column: str = "service") -> str:
     """The condition that hides what a token may not see."""
-    return f"(CAST(%(scope)s AS text[]) IS NULL OR {column} = ANY(CAST(%(scope)s AS text[])))"
+    return f"(CAST(%(scope)s AS text[]) IS NULL OR {column} = ANY(%(scope)s))"
 
 
 def scope_value(scope: Scope) -> list[str] | None:

@@ -62,6 +62,7 @@ class Brief(NamedTuple):
     exception_type: str | None
     frame: str | None
     versions: list[str]
+    trend: list[int]  # calls in each hour, oldest first
 
 
 class Hour(NamedTuple):
@@ -141,6 +142,12 @@ _WITH_TOTALS = (
     "status, status_at, service, environment, tool, code, reason, exception_type, frame, sample_reference_id,",
     "versions FROM (",
 )
+_TREND = (
+    "ARRAY(SELECT coalesce(sum(calls), 0)::bigint",
+    "FROM generate_series(%(since)s, %(now)s, interval '1 hour') AS each_hour LEFT JOIN error_group_tally AS t",
+    "ON t.fingerprint = found.fingerprint AND t.hour >= %(since)s AND t.hour = each_hour",
+    "GROUP BY each_hour ORDER BY each_hour)",
+)
 _THIS = (*_GROUP, "AND g.fingerprint = %(fingerprint)s) AS found")
 _ONE = statement(*_WITH_TOTALS, *_THIS)
 _HOURS = statement(
@@ -189,20 +196,24 @@ def brief(
     fingerprint: bytes,
     now: datetime,
     scope: Scope = None,
+    *,
+    since: datetime,
     days: Days = ANY_DAY,
 ) -> Later[Brief]:
-    """One group, without its totals."""
+    """One group, without its totals; its trend from the hour that begins at `since`."""
     # A group of months has thousands of hours, and a look-up is to be quick: they are not summed for it.
     last_hour = _last_hour(now)
     stmt = statement(
         "SELECT fingerprint, first_seen, last_seen, (SELECT count(*) FROM (SELECT 1 FROM",
         days.table("tool_call", *last_hour.values()),
         *_LAST_HOUR,
-        "status, code, reason, exception_type, frame, versions FROM (",
+        "status, code, reason, exception_type, frame, versions,",
+        *_TREND,
+        "FROM (",
         *_THIS,
     )
     values = {"fingerprint": fingerprint, "scope": scope_value(scope)}
-    return ask(conn, Brief, stmt, **values, **last_hour)
+    return ask(conn, Brief, stmt, **values, **last_hour, since=since, now=now)
 
 
 def groups(
@@ -256,9 +267,9 @@ def _last_hour(now: datetime) -> dict[str, datetime]:
     return {"hour_ago": now - timedelta(hours=1), "soon": now + timedelta(minutes=1)}
 
 
-def hours(conn: Connection, fingerprint: bytes, since: datetime) -> Later[Hour]:
+def hours(conn: Connection, fingerprint: bytes, since: datetime) -> list[Hour]:
     """Calls of a group per hour; hours without any are left out."""
-    return ask(conn, Hour, _HOURS, fingerprint=fingerprint, since=since)
+    return fetch(conn, Hour, _HOURS, fingerprint=fingerprint, since=since)
 
 
 def newest(conn: Connection, fingerprint: bytes, most: int) -> list[GroupCall]:
