@@ -95,6 +95,7 @@ def without_a_server(attributes):
         print(
             f"  {name:8} p99 added {added:7.1f} us (hold: <= 1000)  exit {exit_took:.1f} s (<= 5)"
         )
+    server_that_returns(script)
 
 
 def server_that_returns(script):

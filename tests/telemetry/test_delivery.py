@@ -122,6 +122,20 @@ def test_lost_spans_are_counted_exactly_and_reported_after_the_recovery():
     assert counts(received["events"]) == [10]
 
 
+def test_what_the_end_of_the_process_finds_delivered_again_is_reported_as_well():
+    code = """
+    from opentelemetry import trace
+    for _ in range(10):
+        ping()
+    trace.get_tracer_provider().force_flush()   # refused: 10 lost
+    ping()                                      # delivered when the process exits
+    """
+    with collector(refuse=1) as (port, received):
+        run_agent(port, code, OTEL_BSP_SCHEDULE_DELAY="60000")
+    assert len(received["spans"]) == 1
+    assert counts(received["events"]) == [10]
+
+
 def test_a_full_queue_loses_the_newest_and_says_how_many():
     code = """
     from opentelemetry import trace

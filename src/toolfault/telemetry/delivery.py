@@ -205,12 +205,13 @@ class Ender:
         self._until = float("inf")  # monotonic s
         threading.Thread(target=self._run, name="toolfault-end", daemon=True).start()
 
-    def add(self, end: Callable[[], object]) -> None:
-        """Have `end` called at the end, before those that were added earlier.
+    def add(self, end: Callable[[], object], first: Callable[[], object] | None = None) -> None:
+        """Have `end` called at the end, after those that were added earlier, `first` before them.
 
-        Events, set up last, go first: what a tool declares arrives before its calls do.
+        Events, set up last, are flushed first: what a tool declares arrives before its calls do.
+        They end last, for the end of the spans may tell what was lost.
         """
-        self._ends.insert(0, end)
+        self._ends = [*((first,) if first else ()), *self._ends, end]
 
     def _run(self) -> None:
         self._asked.wait()

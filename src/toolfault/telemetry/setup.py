@@ -12,7 +12,6 @@ from opentelemetry import trace
 from toolfault.telemetry import black_box, declared, events
 
 if TYPE_CHECKING:
-    from opentelemetry.sdk._logs import LoggerProvider
     from opentelemetry.sdk._logs.export import LogRecordExporter
     from opentelemetry.sdk.resources import Resource
     from opentelemetry.sdk.trace import TracerProvider
@@ -82,7 +81,7 @@ def _set_up_spans(resource: Resource) -> None:
         if (exporter := _exporter("TRACES")) is not None:
             provider.add_span_processor(SpanDelivery(exporter))
         trace.set_tracer_provider(provider)
-        _end_with_the_process(provider)
+        _ender().add(provider.shutdown)
     mark_spans(provider)
 
 
@@ -106,16 +105,17 @@ def _set_up_events(resource: Resource) -> None:
     if (exporter := _exporter("LOGS")) is not None:
         provider.add_log_record_processor(LogDelivery(exporter))
     otel_logs.set_logger_provider(provider)
-    _end_with_the_process(provider)
+    _ender().add(provider.shutdown, first=provider.force_flush)
 
 
-def _end_with_the_process(provider: TracerProvider | LoggerProvider) -> None:
+def _ender() -> Ender:
+    """What ends the providers with the process."""
     from toolfault.telemetry.delivery import Ender  # noqa: PLC0415
 
     if _Configured.ender is None:
         _Configured.ender = Ender()
         atexit.register(_Configured.ender.end)
-    _Configured.ender.add(provider.shutdown)
+    return _Configured.ender
 
 
 def _exporter(signal: str) -> Any:
