@@ -31,7 +31,7 @@ import yaml
 
 from toolfault.alerts.build import build
 from toolfault.alerts.scraping import prometheus
-from toolfault.alerts.signals import INTERNAL, INVALID_ARGUMENT, TOOLS
+from toolfault.alerts.signals import INTERNAL, INVALID_ARGUMENT, PLACE_BUCKET, TOOLS
 from toolfault.alerts.spec import Spec, Stack, seconds
 from toolfault.taxonomy import PAIRS
 
@@ -49,7 +49,8 @@ WARM = 45  # s, until the first pages are read
 
 
 def place(number: int) -> str:
-    return f'service="s{number % 20}",environment="prod",tool="t{number}"'
+    """In the order in which toolfault gives its totals, and so in that of Prometheus' series."""
+    return f'service="s{number // 50:02}",environment="prod",tool="t{number:04}"'
 
 
 def rate(number: int) -> int:
@@ -128,6 +129,9 @@ def history(tools: int, began: float):
     for number in range(tools):
         values = [300 * rate(number)] * len(stretches)
         yield f"{TOOLS.calls}:bucket", place(number), stretches, values
+    for first in range(0, tools, 50):
+        calls = sum(300 * rate(number) for number in range(first, first + 50))
+        yield PLACE_BUCKET, place(first).rpartition(",")[0], stretches, [calls] * len(stretches)
     pairs = [(number, signal) for number in range(tools) for signal in TOOLS.signals]
     for number, signal in pairs:
         if every := often(number, signal):
@@ -135,15 +139,18 @@ def history(tools: int, began: float):
             times = [at for at in stretches if dice.random() < bad]
             labels = f'{place(number)},signal="{signal}"'
             yield f"{TOOLS.bad}:bucket", labels, times, [max(1, round(bad))] * len(times)
-    for name in ("day", "hour", "ratio_of_day", "ratio_of_hour", "ratio"):
+    usual = ("day", "hour", "ratio_of_day", "ratio_of_hour", "ratio")
+    watched = {f"ratio{getattr(Spec().windows, w)}": s for w, s in TOOLS.watched.items()}
+    for name in [*usual, *watched]:
         for number, signal in pairs:
-            if "hour" in name and not often(number, signal):
+            every = often(number, signal)
+            of_hour = 3 if "hour" in name else 1
+            if of_hour > 1 and not (every and number % 10 == 1):
+                continue  # one tool in ten fails more at this hour of the day
+            if signal not in watched.get(name, TOOLS.signals):
                 continue
-            labels, usual = (
-                f'{place(number)},signal="{signal}"',
-                1 / (often(number, signal) or 9999),
-            )
-            values = [usual * dice.uniform(0.9, 1.1) for _ in learned]
+            labels = f'{place(number)},signal="{signal}"'
+            values = [of_hour / (every or 9999) * dice.uniform(0.9, 1.1) for _ in learned]
             yield f"{TOOLS.usual}:{name}", labels, learned, values
 
 

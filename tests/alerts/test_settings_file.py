@@ -286,7 +286,7 @@ def _series(service, environment, tool, failed=30, ratio=0.03):
     named = f'service="{service}",environment="{environment}",tool="{tool}",signal="INTERNAL"'
     count = "toolfault_tool_call_duration_seconds_count"
     calls = f'toolfault_tool_calls_total{{{place},outcome="failed",code="INTERNAL"}}'
-    usual = f"service_environment_tool_signal:toolfault_baseline:ratio{{{named}}}"
+    usual = f"service_environment_tool_signal:toolfault_baseline:ratio5m{{{named}}}"
     return ", ".join(
         f"{{series: '{series}', values: {values}}}"
         for series, values in (

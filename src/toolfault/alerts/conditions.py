@@ -19,7 +19,7 @@ from toolfault.alerts.promql import (
     summed,
     total,
 )
-from toolfault.alerts.signals import MODELS, SIGNAL, TOOLS, reach
+from toolfault.alerts.signals import MODELS, PLACE_BUCKET, SIGNAL, TOOLS, reach
 from toolfault.taxonomy import Outcome
 
 if TYPE_CHECKING:
@@ -164,18 +164,16 @@ def _none_up(spec: Spec) -> str:
 
 
 def _silent(spec: Spec, limit: Limit) -> str:
-    by, bucket = f"sum by ({', '.join(PLACE)})", f"{TOOLS.calls}:bucket"
     return (
-        f"{by} ({bucket} offset 1d) > {limit('more_than')}\n"
-        f"and {by} ({bucket} offset 1w) > {limit('more_than')}\n"
-        f"unless {by} (sum_over_time({bucket}[{reach(spec.windows.medium)}])) > 0\n"
+        f"{PLACE_BUCKET} offset 1d > {limit('more_than')}\n"
+        f"and {PLACE_BUCKET} offset 1w > {limit('more_than')}\n"
+        f"unless sum_over_time({PLACE_BUCKET}[{reach(spec.windows.medium)}]) > 0\n"
         f"unless on () {_none_up(spec)}"
     )
 
 
 def _silent_at(_: Spec, where: Where) -> str:
-    bucket = selector(f"{TOOLS.calls}:bucket", **where)
-    return f"sum by ({', '.join(PLACE)}) ({bucket} offset 1d)"
+    return f"sum by ({', '.join(PLACE)}) ({selector(PLACE_BUCKET, **where)} offset 1d)"
 
 
 def _refusing(spec: Spec, limit: Limit) -> str:

@@ -54,40 +54,42 @@ def replicas_once(spec: Spec, vector: str) -> str:
     return f"max without ({', '.join(spec.jobs.replica_labels)}) (\n{inside(vector)}\n)"
 
 
-def rise(series: str, window: str, least: float = 0) -> str:
-    """What a counter rose by in the last stretch of time, its first value included; not less than `least`.
+def born(value: str, series: str, window: str) -> str:
+    """The values of series that came in a window.
 
     `increase()` cannot see the first value of a series. A series that the last scrape before the
     window did not hold, though it succeeded, was 0 then: all it shows came within the window. Where no
-    such scrape is known (a new replica, a gap, a Prometheus just started) nothing is concluded. What
-    did not rise enough is left out first: that is nearly all.
+    such scrape is known (a new replica, a gap, a Prometheus just started) nothing is concluded.
     """
-    enough = f">= {number(least)}" if least else "> 0"
     return (
-        f"(\n  {series} {enough}\n"
-        f"  unless {series} offset {window}\n"
-        f"  and on (job, instance) up offset {window} == 1\n)\n"
-        f"or\nincrease({series}[{window}]) {enough}"
+        f"{value} > 0\n"
+        f"unless {series} offset {window}\n"
+        f"and on (job, instance) up offset {window} == 1"
     )
 
 
-def step(spec: Spec, series: str, window: str) -> str:
-    """The same from edge to edge.
+def rise(series: str, window: str) -> str:
+    """What a counter rose by in a window, its first value included."""
+    return f"(\n{inside(born(series, series, window))}\n)\nor\nincrease({series}[{window}]) > 0"
+
+
+def step(spec: Spec, by: tuple[str, ...], series: str, window: str) -> str:
+    """What the counters of each subject rose by from edge to edge, over all replicas once.
 
     `increase()` also misses what a counter rose by between the last scrape of one window and the
-    first of the next. Where windows follow one another, nothing may fall between them.
+    first of the next. Where windows follow one another, nothing may fall between them. Both edges
+    are summed, not subtracted: a series that is at one of them only has to be read once, not twice.
+    What never happened is left out first: that is most of what can go wrong.
     """
-    near = f"[{spec.windows.near}]"
-    now, before = (
-        f"last_over_time({series}{near})",
-        f"last_over_time({series}{near} offset {window})",
+    near, before = f"[{spec.windows.near}]", f"offset {window}"
+    now = replicas_once(
+        spec,
+        f"last_over_time({series}{near}) > 0\n"
+        f"and on (job, instance) max_over_time(up{near} {before}) == 1",
     )
-    return (
-        f"{now} - {before} > 0\n"
-        f"or\n(\n  {series} > 0\n"
-        f"  unless {before}\n"
-        f"  and on (job, instance) max_over_time(up{near} offset {window}) == 1\n)"
-    )
+    then = replicas_once(spec, f"last_over_time({series}{near} {before}) > 0")
+    told_apart = f'label_replace(-{then}, "edge", "before", "", "")'
+    return f"sum by ({', '.join(by)}) (\n{inside(now)}\n  or\n{inside(told_apart)}\n) > 0"
 
 
 def summed(spec: Spec, by: tuple[str, ...], risen: str) -> str:

@@ -7,13 +7,15 @@ from typing import TYPE_CHECKING, Any
 
 from toolfault.alerts import signals
 from toolfault.alerts.annotate import annotated
+from toolfault.alerts.baseline import baseline
 from toolfault.alerts.conditions import CONDITIONS
 from toolfault.alerts.places import expression, fires_somewhere, label, lowest
 from toolfault.alerts.signals import (
     MODELS,
     TOOLS,
-    baseline,
+    bucket_of_place,
     buckets,
+    first_values,
     long_window,
     recent,
     short_window,
@@ -63,7 +65,7 @@ def files(spec: Spec) -> dict[str, dict[str, Any]]:
         ),
         "toolfault-models.rules.yml": _file(
             _group("toolfault-model", quick, [*_of_models(spec), *alerts(spec, _MODEL)]),
-            _group("toolfault-model-buckets", stretch, buckets(spec, MODELS)),
+            _group("toolfault-model-buckets", stretch, _stretches_of_models(spec)),
         ),
         "toolfault-events.rules.yml": _file(
             _group("toolfault-events", stretch, [*alerts(spec, _EVENTS)])
@@ -72,7 +74,7 @@ def files(spec: Spec) -> dict[str, dict[str, Any]]:
             _group("toolfault-pipeline", quick, [*alerts(spec, _PIPELINE)])
         ),
         "toolfault-silence.rules.yml": _file(
-            _group("toolfault-silence", stretch, [*alerts(spec, _SILENCE)])
+            _group("toolfault-silence", stretch, [bucket_of_place(TOOLS), *alerts(spec, _SILENCE)])
         ),
     }
 
@@ -82,28 +84,28 @@ def _short(spec: Spec) -> list[Rule]:
     apart, burst = (lowest(spec, "internal_error_spike", name) for name in ("apart", "burst"))
     return [
         recent(spec, TOOLS, signals.INTERNAL, apart),
-        *short_window(spec, TOOLS, spec.windows.short, signals.INTERNAL, min(2 * apart, burst)),
+        *short_window(spec, TOOLS, "short", min(2 * apart, burst)),
     ]
 
 
 def _longer(spec: Spec) -> list[Rule]:
-    medium, long = spec.windows.medium, spec.windows.long
     exhausted, denied = signals.BUDGET_EXHAUSTED, signals.PERMISSION_DENIED
-    lasting = (signals.INTERNAL, denied, signals.REFUSED, signals.INVALID_ARGUMENT)
     return [
         *buckets(spec, TOOLS),
-        *long_window(TOOLS, medium, (exhausted, denied)),
-        *surprises(spec, TOOLS, medium, (exhausted,)),
-        *long_window(TOOLS, long, lasting),
-        *surprises(spec, TOOLS, long, lasting),
+        *first_values(spec, TOOLS, TOOLS.watched["short"]),
+        *long_window(TOOLS, spec.windows.medium, (exhausted, denied)),
+        *surprises(spec, TOOLS, "medium"),
+        *long_window(TOOLS, spec.windows.long, TOOLS.watched["long"]),
+        *surprises(spec, TOOLS, "long"),
     ]
 
 
 def _of_models(spec: Spec) -> list[Rule]:
-    return [
-        *short_window(spec, MODELS, spec.windows.short, signals.MODEL_ERROR),
-        *short_window(spec, MODELS, spec.windows.medium, signals.RETRIES_EXHAUSTED),
-    ]
+    return [*short_window(spec, MODELS, "short"), *short_window(spec, MODELS, "medium")]
+
+
+def _stretches_of_models(spec: Spec) -> list[Rule]:
+    return [*buckets(spec, MODELS), *first_values(spec, MODELS, tuple(MODELS.signals))]
 
 
 def _file(*groups: dict[str, Any]) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Recording rules: how often something bad happened, how often it usually does, how surprising that is."""
+"""Recording rules: how often something bad happened, and how surprising that is."""
 
 from __future__ import annotations
 
@@ -8,11 +8,13 @@ from typing import TYPE_CHECKING, Any
 from toolfault import conventions as names
 from toolfault.alerts.promql import (
     MODEL,
+    PLACE,
     TOOL,
     any_of,
+    born,
     inside,
     number,
-    rise,
+    replicas_once,
     selector,
     step,
     summed,
@@ -26,6 +28,7 @@ if TYPE_CHECKING:
 
 Rule = dict[str, Any]
 SIGNAL = "signal"
+PLACE_BUCKET = f"{'_'.join(PLACE)}:toolfault_calls:bucket"
 
 INTERNAL = Code.INTERNAL.value
 PERMISSION_DENIED = Code.PERMISSION_DENIED.value
@@ -49,6 +52,7 @@ class Family:
     labels: tuple[str, ...]
     calls_metric: str  # one series per subject
     signals: dict[str, str]  # name: the series that count it
+    watched: dict[str, tuple[str, ...]]  # over which of `Windows`: what is compared with its usual
 
     @property
     def bad(self) -> str:
@@ -84,6 +88,11 @@ TOOLS = Family(
         INVALID_ARGUMENT: _calls(Code.INVALID_ARGUMENT, Outcome.FAILED, Outcome.INVALID),
         BUDGET_EXHAUSTED: total(names.BUDGET_EXHAUSTED_TOTAL),
     },
+    watched={
+        "short": (INTERNAL,),
+        "medium": (BUDGET_EXHAUSTED,),
+        "long": (INTERNAL, PERMISSION_DENIED, REFUSED, INVALID_ARGUMENT),
+    },
 )
 MODELS = Family(
     subject="model",
@@ -93,31 +102,54 @@ MODELS = Family(
         MODEL_ERROR: total(names.MODEL_ERRORS),
         RETRIES_EXHAUSTED: total(names.MODEL_RETRIES_EXHAUSTED),
     },
+    watched={"short": (MODEL_ERROR,), "medium": (RETRIES_EXHAUSTED,)},
 )
 
 
-def short_window(
-    spec: Spec, family: Family, window: str, signal: str, least: float = 0
-) -> list[Rule]:
+def short_window(spec: Spec, family: Family, name: str, least: float = 1) -> list[Rule]:
     """Counts of a window as scraped. Nothing is recorded of subjects to which too little bad happened."""
+    window, (signal,) = getattr(spec.windows, name), family.watched[name]
     bad, calls = f"{family.bad}:increase{window}", f"{family.calls}:increase{window}"
+    first = selector(f"{family.bad}:first", **{SIGNAL: signal})
     affected = f"and on ({', '.join(family.labels)}) {bad}"
+    by = f"sum by ({', '.join(family.labels)})"
+    enough = f">= {number(least)}"
+    risen = replicas_once(spec, f"increase({family.signals[signal]}[{window}]) {enough}")
+    called = replicas_once(spec, f"increase({family.calls_metric}[{window}]) {affected}")
     return [
         {
             "record": bad,
-            "expr": summed(spec, family.labels, rise(family.signals[signal], window, least)),
+            "expr": f"{by} (\n{inside(risen)}\n  or\n  {first}\n) {enough}",
             "labels": {SIGNAL: signal},
         },
         {
             "record": calls,
-            "expr": summed(
-                spec,
-                family.labels,
-                f"(\n{inside(rise(family.calls_metric, window))}\n)\n{affected}",
-            ),
+            "expr": f"{by} (\n{inside(called)}\n  or\n  {family.calls}:first {affected}\n)",
         },
         _ratio(family, window),
-        *surprises(spec, family, window, (signal,)),
+        *surprises(spec, family, name),
+    ]
+
+
+def first_values(spec: Spec, family: Family, signals: tuple[str, ...]) -> list[Rule]:
+    """What `increase()` cannot see: the first values of the series that came in the last stretch."""
+    window = spec.baseline.bucket
+
+    def first(series: str) -> str:
+        return summed(
+            spec, family.labels, born(f"min_over_time({series}[{window}])", series, window)
+        )
+
+    return [
+        {"record": f"{family.calls}:first", "expr": first(family.calls_metric)},
+        *(
+            {
+                "record": f"{family.bad}:first",
+                "expr": first(family.signals[signal]),
+                "labels": {SIGNAL: signal},
+            }
+            for signal in signals
+        ),
     ]
 
 
@@ -143,6 +175,12 @@ def reach(window: str) -> str:
     return shown(seconds(window) - 1)
 
 
+def last(spec: Spec, series: str, offset: str = "") -> str:
+    """The last value that was learned by then."""
+    look = f"{series}[{shown(seconds(spec.baseline.learned) + 60)}]"
+    return f"last_over_time({look} offset {offset})" if offset else f"last_over_time({look})"
+
+
 def _ratio(family: Family, window: str) -> Rule:
     return {
         "record": f"{family.bad}:ratio{window}",
@@ -150,25 +188,24 @@ def _ratio(family: Family, window: str) -> Rule:
     }
 
 
-def surprises(spec: Spec, family: Family, window: str, signals: tuple[str, ...]) -> list[Rule]:
+def surprises(spec: Spec, family: Family, name: str) -> list[Rule]:
     """How many times the usual the counts of a window are, and how surprising that is.
 
     Of `k` where `E` was usual, `t = k / E`: the log-likelihood ratio `k ln(k / E) - (k - E)` is
     `k (ln(t) - 1 + 1 / t)`. What is not above the usual is left out before anything is made of it.
     """
-    these = any_of(SIGNAL, signals)
+    window = getattr(spec.windows, name)
+    these = any_of(SIGNAL, family.watched[name])
     ratio = selector(f"{family.bad}:ratio{window}", these)
-    # the highest of all hours that the window lies in: no alert on the tail of a nightly job
-    look = shown(seconds(window) + seconds(spec.baseline.bridge))
-    usual = f"max_over_time({selector(f'{family.usual}:ratio', these)}[{look}])"
+    usual = last(spec, selector(f"{family.usual}:ratio{window}", these))
     times = f"{family.bad}:times{window}"
+    # above the highest that is learned, only what has learned nothing yet is left to the second line
+    prior = spec.baseline.prior_ratio
+    highest = max(prior, spec.baseline.cap)
     return [
         {
             "record": times,
-            "expr": (
-                f"(\n  {ratio} / {usual}\n"
-                f"  or\n  {ratio} / {number(spec.baseline.prior_ratio)}\n) > 1"
-            ),
+            "expr": f"{ratio} / {usual} > 1\nor\n({ratio} > {number(highest)}) / {number(prior)}",
         },
         {
             "record": f"{family.bad}:surprise{window}",
@@ -192,7 +229,7 @@ def buckets(spec: Spec, family: Family) -> list[Rule]:
     """Counts of stretches that do not overlap, so that their sum is a count."""
 
     def counted(series: str) -> str:
-        return summed(spec, family.labels, step(spec, series, spec.baseline.bucket))
+        return step(spec, family.labels, series, spec.baseline.bucket)
 
     return [
         {"record": f"{family.calls}:bucket", "expr": counted(family.calls_metric)},
@@ -207,87 +244,7 @@ def buckets(spec: Spec, family: Family) -> list[Rule]:
     ]
 
 
-def baseline(spec: Spec, family: Family) -> list[Rule]:
-    """The usual ratio: the higher of the median day and the median of the coming hour of the day."""
-    usual = family.usual
-    return [
-        {"record": f"{family.calls}:day", "expr": f"sum_over_time({family.calls}:bucket[1d])"},
-        {"record": f"{family.bad}:day", "expr": f"sum_over_time({family.bad}:bucket[1d])"},
-        *(_day(spec, family, signal) for signal in family.signals),
-        {"record": f"{usual}:ratio_of_day", "expr": _ratio_of_day(spec, family)},
-        {"record": f"{usual}:hour", "expr": _hour(spec, family)},
-        {"record": f"{usual}:ratio_of_hour", "expr": _ratio_of_hour(spec, family)},
-        {
-            "record": f"{usual}:ratio",
-            "expr": (
-                f"clamp_max((\n  {usual}:ratio_of_hour > {usual}:ratio_of_day\n"
-                f"  or {usual}:ratio_of_day\n), {number(spec.baseline.cap)})"
-            ),
-        },
-    ]
-
-
-def _day(spec: Spec, family: Family, signal: str) -> Rule:
-    prior, weight = spec.baseline.prior_ratio, spec.baseline.prior_calls
-    bad = selector(f"{family.bad}:day", **{SIGNAL: signal})
-    # a subject that never failed has a usual ratio, too
-    return {
-        "record": f"{family.usual}:day",
-        "expr": (
-            f"((sum without ({SIGNAL}) ({bad}) or 0 * {family.calls}:day) + {number(prior * weight)})\n"
-            f"/ ({family.calls}:day + {number(weight)})"
-        ),
-        "labels": {SIGNAL: signal},
-    }
-
-
-def _ratio_of_day(spec: Spec, family: Family) -> str:
-    """The median of what was learned by the ends of the last days; before the first, what is known."""
-    days, known = spec.baseline.days, f"{family.usual}:day"
-    return (
-        f"quantile_over_time(0.5, {_last(spec, known)}[{days}d:1d])\n"
-        f"or\n{_last(spec, known, spec.baseline.learned)}"
-    )
-
-
-def _hour(spec: Spec, family: Family) -> str:
-    """The ratio of the last hour, drawn towards that of the day where there were few calls.
-
-    Left out is what has not been bad for a day: no hour of it is above its day.
-    """
-    weight, day, hour = (
-        number(spec.baseline.season_calls),
-        f"{family.usual}:ratio_of_day",
-        reach("1h"),
-    )
-    return (
-        f"(\n  (sum_over_time({family.bad}:bucket[{hour}]) or 0 * {family.bad}:day)\n  + {weight} * {day}\n)\n"
-        f"/ {family.match}\n(sum_over_time({family.calls}:bucket[{hour}]) + {weight})"
-    )
-
-
-def _ratio_of_hour(spec: Spec, family: Family) -> str:
-    """The median of the coming hour on the days before, once there are enough of them."""
-    hours = _side_by_side(
-        {
-            day: _last(spec, f"{family.usual}:hour", f"{24 * day - 1}h")
-            for day in range(1, spec.baseline.days + 1)
-        }
-    )
-    return (
-        f"quantile without (day) (0.5,\n{inside(hours)}\n)\nand\n"
-        f"count without (day) (\n{inside(hours)}\n) >= {number(spec.baseline.season_days)}"
-    )
-
-
-def _last(spec: Spec, series: str, offset: str = "") -> str:
-    """The last value that was learned by then."""
-    look = f"{series}[{shown(seconds(spec.baseline.learned) + 60)}]"
-    return f"last_over_time({look} offset {offset})" if offset else f"last_over_time({look})"
-
-
-def _side_by_side(vectors: dict[int, str]) -> str:
-    """Vectors of several days, told apart by a label."""
-    return "\nor\n".join(
-        f'label_replace({vector}, "day", "{day}", "", "")' for day, vector in vectors.items()
-    )
+def bucket_of_place(family: Family) -> Rule:
+    """The calls of all subjects of a place in the last stretch."""
+    by, counted = ", ".join(PLACE), f"{family.calls}:bucket"
+    return {"record": PLACE_BUCKET, "expr": f"sum by ({by}) ({counted})"}

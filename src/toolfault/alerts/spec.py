@@ -131,7 +131,8 @@ class Baseline:
     prior_ratio: Share = 0.1  # assumed of what has no history ...
     prior_calls: Positive = 20.0  # ... and worth this many calls
     season_calls: Positive = 50.0  # the day's ratio is worth this many calls of one hour
-    season_days: Whole = 3  # before the hour of the day counts
+    season_factor: Times = 1.5  # an hour so many times above its day is told apart from it ...
+    season_days: Whole = 4  # ... and is usual if there were so many: more than half of the days
     cap: Share = 0.1  # chronic breakage never becomes usual
     bridge: Window = (
         "61m"  # what was learned so long before a window is of an hour that reaches into it

@@ -10,12 +10,10 @@ from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING
 
 from toolfault.alerts.promql import selector
-from toolfault.alerts.signals import SIGNAL
+from toolfault.alerts.signals import SIGNAL, last
 from toolfault.alerts.spec import seconds
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from toolfault.alerts.signals import Family
     from toolfault.alerts.spec import Alert, Spec
 
@@ -98,16 +96,22 @@ def _quoted(spec: Spec, words: Words) -> dict[str, str]:
         return {}
     family, signal, name = words.quotes
     window = getattr(spec.windows, name)
-    of_signal = {SIGNAL: signal}
+    every, of_signal = _of_subject(family), {SIGNAL: signal}
+    count = selector(f"{family.bad}:increase{window}", every, **of_signal)
+    calls = selector(f"{family.calls}:increase{window}", every)
+    usual = last(spec, selector(f"{family.usual}:ratio{window}", every, **of_signal))
     return {
-        "count": _asked(family, f"{family.bad}:increase{window}", of_signal, 'printf "%.0f"'),
-        "calls_made": _asked(family, f"{family.calls}:increase{window}", {}, 'printf "%.0f"'),
-        "usual%": _asked(family, f"{family.usual}:ratio", of_signal, "humanizePercentage"),
+        "count": _asked(family, count, 'printf "%.0f"'),
+        "calls_made": _asked(family, calls, 'printf "%.0f"'),
+        "usual%": _asked(family, usual, "humanizePercentage"),
     }
 
 
-def _asked(family: Family, metric: str, fixed: Mapping[str, str], shown: str) -> str:
-    vector = selector(metric, ",".join(f"{label}=%q" for label in family.labels), **fixed)
+def _of_subject(family: Family) -> str:
+    return ",".join(f"{label}=%q" for label in family.labels)
+
+
+def _asked(family: Family, vector: str, shown: str) -> str:
     values = " ".join(f"$labels.{label}" for label in family.labels)
     # single quotes in the selector: the text stands in double quotes
     asked = f'printf "{vector.replace(chr(34), chr(39))}" {values} | query'
