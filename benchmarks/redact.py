@@ -52,7 +52,7 @@ SHAPES = (
     "-----BEGIN PRIVATE KEY-----", "-", "1 2 3 4 ", "4242 4242 ", "10.0.0.", "fe80::", "fd00:", "\\", "\\u0041", "%41", " ", "\n",
     "input_value=", "auth:", "----END PRIVATE KEY", "--proxy-user1", "[REDACTED:token] ", "&#", "%", "\\ ", "tskey-", "pass:", "GOOG", "eyJ",
     "password=sk-", "eyJ@a.internal:", "Bearer 10.0.0.1:5432@", "at a.b(", "SELECT a FROM ", "File \"a", "AKIA", "sk-", "ghp_", "&quot;", "/home/", "<password>", "Cookie: a=b; ", "a-b_c/d+", "Bearer ",
-    ".internal", "xn--é", "$1$", "host=", "{\"password\":{",
+    ".internal", "xn--é", "$1$", "host=", "{\"password\":{", "/home/a", "a\u00a0", "password=" + ",a" * 2000 + " ",
 )  # fmt: skip
 
 

@@ -50,7 +50,7 @@ SHAPES = (
     "-----BEGIN " + "PRIVATE KEY-----", "-", "1 2 3 4 ", "4242 4242 ", "10.0.0.", "fe80::", "\\", "\\u0041", "%41", " ", "\n", "at a.b(",
     "SELECT a FROM ", 'File "a', "AKIA", "sk-", "&quot;", "/home/", "<password>", "Cookie: a=b; ", "a-b_c/d+", "Bearer ", ".internal", "é", "$1$",
     "input_value=", "auth:", "----END " + "PRIVATE KEY", "--proxy-user1", "[REDACTED:token] ", "&#", "%", "\\ ", "GOOG", "eyJ", "/home/a",
-    "password=sk-", "mnemonic:/api/webhooks/ ", "eyJ@a.internal:", "Bearer 10.0.0.1:5432@",
+    "password=sk-", "mnemonic:/api/webhooks/ ", "eyJ@a.internal:", "Bearer 10.0.0.1:5432@", "password=" + ",a" * 2000 + " ",
 )  # fmt: skip
 
 

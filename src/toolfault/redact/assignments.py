@@ -37,8 +37,11 @@ _TYPE = re.compile(
     re.ASCII,
 )
 _SESSION_KEYS = words(
-    "session session_id sessionid sid sess connect.sid asp.net_sessionid sig signature"
+    "session session_id sessionid sid sess connect.sid asp.net_sessionid sig signature credential googleaccessid "
+    "awsaccesskeyid"
 )
+_QUERY_KEYS = words("code state key auth nonce ticket hash hmac se assertion")
+_PROVIDER = re.compile(r"\A_*(?:x-(?:amz|goog|oss)-)?")
 _SIGNED = re.compile(r"[A-Za-z0-9+/=%_-]{16,}")
 _LOCATION = re.compile(
     r"loc[\"']?[ ]?[:=][ ]?[\[(][^\])]{0,200}?[\"']([\w.-]+)[\"'][\])]", re.ASCII
@@ -132,33 +135,9 @@ def _past_type(data: str, at: int) -> int:
 
 def _weak(view: View, begin: int, key: str, end: int) -> Spans:
     """Names that hold a secret only in a URL's query, or only if the value was made by a generator."""
-    name = (
-        key.lower()
-        .lstrip("_")
-        .removeprefix("x-amz-")
-        .removeprefix("x-goog-")
-        .removeprefix("x-oss-")
-    )
+    name = _PROVIDER.sub("", key.lower())
     is_query = bool(_QUERY_BEFORE.search(view.low, max(0, begin - 4), begin))
-    if name in (
-        "code",
-        "state",
-        "key",
-        "auth",
-        "nonce",
-        "ticket",
-        "hash",
-        "hmac",
-        "se",
-        "assertion",
-    ):
-        if not is_query:
-            return
-    elif name not in _SESSION_KEYS and name not in (
-        "credential",
-        "googleaccessid",
-        "awsaccesskeyid",
-    ):
+    if name not in _SESSION_KEYS and not (is_query and name in _QUERY_KEYS):
         return
     value = value_at(view.data, end)
     if value is None:

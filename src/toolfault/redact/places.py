@@ -46,6 +46,8 @@ _USER = re.compile(
     r"[^\\/:*?\"'<>|\r\n\t ,;)\]}]+(?:(?: [A-Z\xc2-\xf4][A-Za-z\x80-\xff]{0,40}){1,2}(?=[\\/]))?"
 )
 _HOME = re.compile(r"/(?:home|Users)/")
+#: Homes within homes; behind more of them the text is dropped.
+_MAX_HOMES = 400
 _IN_PATH = re.compile(r"[\w.-]\Z", re.ASCII)
 _MOUNT = re.compile(r"(?:/var|/export|/mnt/[a-z]|/usr|/nfs|/net|/srv|/data|\A[a-z])\Z")
 _METHOD = re.compile(r"(?:get|post|put|patch|delete|head|route|path)[ :'\"]{1,3}\Z")
@@ -119,11 +121,8 @@ def address_v6(view: View, start: int, end: int) -> Spans:
     """A unique local or link-local IPv6 address, with its zone."""
     if _IN_WORD.match(view.data[start - 1 : start]):
         return
-    text = (
-        view.data[start:end].rstrip(":.")
-        if not view.data[start:end].endswith("::")
-        else view.data[start:end]
-    )
+    text = view.data[start:end]
+    text = text if text.endswith("::") else text.rstrip(":.")
     if hosts.is_private_v6(text):
         zone = _ZONE.match(view.data, start + len(text))
         yield start, zone.end() if zone else start + len(text), "ip"
@@ -178,7 +177,7 @@ def named_host(view: View, start: int, end: int) -> Spans:
     is_certain = is_url or view.data[end - 1 : end] in ('"', "'", "`")
     if not is_certain and not _is_name(view.low[start:end], text):
         return
-    if not starts_remark(text) and text.lower() not in _NO_HOSTS:
+    if "." in text or not (starts_remark(text) or text.lower() in _NO_HOSTS):
         yield end, end + len(text), "host"
 
 
@@ -203,7 +202,12 @@ def home(view: View, start: int, end: int) -> Spans:
     if _METHOD.search(before):
         return
     name = _USER.match(view.data, end, end + 64)
+    homes = 0
     while name and name[0].lower().rstrip(".") not in _SHARED and "[REDACTED" not in name[0]:
+        homes += 1
+        if homes > _MAX_HOMES:
+            yield name.start(), len(view.data), "excess"
+            return
         yield name.start(), name.end(), "user"
         again = _HOME.match(view.data, name.end())
         name = _USER.match(view.data, again.end(), again.end() + 64) if again else None

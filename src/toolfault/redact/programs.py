@@ -95,17 +95,12 @@ def python_frame(view: View, start: int, end: int) -> Spans:
 def short_password(view: View, start: int, end: int) -> Spans:
     """`mysql -u root -phunter2`, `sshpass -p hunter2`: what `-p` means depends on the program."""
     value = value_at(view.data, end)
-    if value and value.end > value.start and not view.data.startswith("[REDACTED", value.start):
-        text = view.data[value.start : value.end]
-        if (
-            not (
-                view.data[end - 1] == " "
-                and text.isdigit()
-                and "sshpass" not in view.low[start:end]
-            )
-            and text[0] != "-"
-        ):
-            yield value.start, whole(view.data, value).end, "password"
+    text = view.data[value.start : value.end] if value else ""
+    if value is None or not text or text.startswith(("[REDACTED", "-")):
+        return
+    is_port = view.data[end - 1] == " " and text.isdigit()
+    if not is_port or "sshpass" in view.low[start:end]:
+        yield value.start, whole(view.data, value).end, "password"
 
 
 def user_flag(view: View, start: int, end: int) -> Spans:

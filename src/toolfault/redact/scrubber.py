@@ -10,7 +10,7 @@ from toolfault.redact.engines import SHORT, Candidate, Engine, Hit, Search
 from toolfault.redact.headers import decode_base64
 from toolfault.redact.rules import Rule, all_rules
 from toolfault.redact.spans import Span, View
-from toolfault.redact.views import ESCAPE, unescape, with_plain_blanks
+from toolfault.redact.views import ESCAPE, Decoded, unescape, with_plain_blanks
 
 #: Hits of one rule in one text. Text behind more of them is dropped: hostile, and too long to be kept.
 MAX_HITS = 400
@@ -59,12 +59,14 @@ class Scrubber:
     def scrub(self, text: str) -> str:
         """`text` with every secret replaced by its class; scrubbing the result changes nothing."""
         data = text if text.isascii() else text.encode("utf-8", "surrogatepass").decode("latin-1")
+        given = data
         known: list[Candidate] = []
         for _ in range(MAX_PASSES):
             data = _bounded(data)
             spans = _new(data, self._spans(data, 0, known))
             if not spans:
-                return data.encode("latin-1").decode("utf-8", "surrogatepass")
+                is_new = data is not given
+                return data.encode("latin-1").decode("utf-8", "surrogatepass") if is_new else text
             data = _replace(data, spans)
         raise NotSettledError
 
@@ -74,28 +76,34 @@ class Scrubber:
         if "[REDACTED:" in data:
             data = _without_classes(data)
         view = View.of(data)
-        has_mark = "\\" in data or "%" in data or "&" in data
-        decoded = unescape(data, self._escapes(view, ())) if has_mark else None
+        decoded = self._decoded(view)
         if decoded and decoded.is_cut:
-            spans.append((decoded.starts[-1], len(data), EXCESS))
-            view = view.cut(decoded.starts[-1])
+            spans.append((decoded.origins[-1], len(data), EXCESS))
+            view = view.cut(decoded.origins[-1])
             known = []  # a later pass may read further
         if not known:
             known.extend(self._present(view))
         spans += self._found(view, known)
+        size = len(view.data)
+        if size > SHORT and (starts := [start for start, end, _ in spans if end == size]):
+            view = view.cut(min(starts))
+            decoded = self._decoded(view)
         plain = with_plain_blanks(view.data)
         if plain != view.data:
             # inside a value they are part of it, around its name they are blanks: read in both ways
             spans += self._found_in(plain)
         spans += self._encoded(view)
         if decoded:
-            inner = decoded.text
+            inner, origin = decoded.text, decoded.origin
             found = (
                 self._spans(inner, depth + 1, []) if depth < MAX_DEPTH else self._found_in(inner)
             )
-            starts = decoded.starts
-            spans += [(starts[start], starts[end], kind) for start, end, kind in found]
+            spans += [(origin(start), origin(end), kind) for start, end, kind in found]
         return spans
+
+    def _decoded(self, view: View) -> Decoded | None:
+        has_mark = "\\" in view.data or "%" in view.data or "&" in view.data
+        return unescape(view.data, self._escapes(view, ())) if has_mark else None
 
     def _found_in(self, data: str) -> list[Span]:
         view = View.of(data)

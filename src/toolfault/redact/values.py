@@ -31,6 +31,8 @@ _BARE_ENDS = (*BLANKS, '"', "'", "<", ">", "`")
 _BARE_END = re.compile(f"[{''.join(_BARE_ENDS)}]")
 #: Most values end within so many characters.
 _NEAR = 128
+#: No following key is looked for beyond so many: what is longer is hidden with what is behind its separators.
+_FAR = 1024
 _ESCAPED_END = re.compile(r"\\+[\"'nrt`]")
 #: a following key shows that the separator before it was one, and not part of the value
 _NEXT_KEY = re.compile(
@@ -144,7 +146,7 @@ def _bare_end(data: str, at: int, limit: int) -> int:
     if data.find("\\", at, end) >= 0:
         escaped = _ESCAPED_END.search(data, at, end + 1)
         end = escaped.start() if escaped else end
-    following = _NEXT_KEY.search(data, at, end + 44)
+    following = _NEXT_KEY.search(data, at, min(end + 44, at + _FAR))
     if following and following.start() < end:
         end = following.start()
     while end > at and data[end - 1] in _CLOSERS:

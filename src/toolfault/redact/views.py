@@ -1,12 +1,12 @@
 """Texts behind the text: percent, backslash and entity escapes undone, blanks made spaces.
 
-A decoded view remembers where each of its characters came from, so that what is found in it is hidden in the
-original.
+A decoded view knows where each of its characters came from, so that what is found in it is hidden in the original.
 """
 
 from __future__ import annotations
 
 import html
+from bisect import bisect_right
 from collections.abc import Iterable
 from functools import lru_cache
 from typing import NamedTuple
@@ -26,32 +26,36 @@ MAX_ESCAPES = 2000
 
 
 class Decoded(NamedTuple):
-    """A text without its escapes; `starts[i]` is where its character i began, with the end at last."""
+    """A text without its escapes."""
 
     text: str
-    starts: list[int]
+    resumes: list[int]  # where it goes on as it was, behind each escape
+    origins: list[int]  # and where that is in the text with escapes
     is_cut: bool  # more escapes than are undone
+
+    def origin(self, at: int) -> int:
+        """Where the character `at` began in the text with escapes."""
+        last = bisect_right(self.resumes, at) - 1
+        return self.origins[last] + at - self.resumes[last]
 
 
 def unescape(data: str, escapes: Iterable[tuple[int, int]]) -> Decoded | None:
     """`data` with its `escapes` undone, or None if it has none."""
     pieces: list[str] = []
-    starts: list[int] = []
-    at = count = 0
+    resumes, origins = [0], [0]
+    rest = len(data)
     for start, end in escapes:
-        count += 1
-        if count > MAX_ESCAPES:
+        at = origins[-1]
+        if len(origins) > MAX_ESCAPES:
+            rest = at
             break
-        starts.extend(range(at, start + 1))
         pieces += (data[at:start], _plain(data[start:end]))
-        at = end
-    if not count:
+        resumes.append(resumes[-1] + start - at + 1)
+        origins.append(end)
+    if not pieces:
         return None
-    is_cut = count > MAX_ESCAPES
-    rest = len(data) if not is_cut else at
-    starts.extend(range(at, rest + 1))
-    pieces.append(data[at:rest])
-    return Decoded("".join(pieces), starts, is_cut)
+    pieces.append(data[origins[-1] : rest])
+    return Decoded("".join(pieces), resumes, origins, rest < len(data))
 
 
 def with_plain_blanks(data: str) -> str:
