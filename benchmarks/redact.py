@@ -120,7 +120,7 @@ def sizes(scrubbers: dict[str, Callable[[str], object]], size: int) -> list[dict
     page = "<html><body class='error'><p>The upstream service failed with status 502 Bad Gateway. Retry later.</p></body></html>\n"
     rows = []
     for shape in (page, *SHAPES):
-        text = (shape * (size // len(shape) + 1))[:size]
+        text = (shape * (size // len(shape) + 1)).encode()[:size].decode(errors="ignore")
         base, _ = per_call(lambda t: BASELINE.sub("[REDACTED]", t), text, 1)
         for engine, scrub in scrubbers.items():
             p50, _ = per_call(scrub, text, 3)

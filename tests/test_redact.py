@@ -25,6 +25,7 @@ from toolfault.redact.engines import PythonEngine, Re2Engine
 from toolfault.redact.rules import all_rules
 from toolfault.redact.scrubber import MAX_HITS, MAX_MADE, Scrubber
 from toolfault.redact.spans import View
+from toolfault.redact.views import with_plain_blanks
 
 PURE, WITH_RE2 = Scrubber(PythonEngine()), Scrubber(Re2Engine())
 TOKEN = "gh" + "p_" + "FakeZq7Rk2Lm9Xw4Tb6Yv1Nc8Jh3Gd5Sf0Pa"
@@ -125,8 +126,8 @@ def test_every_rule_compiles_in_both_engines_and_has_keywords(rule):
 
 
 @pytest.mark.parametrize("rule", all_rules(), ids=lambda rule: rule.kind)
-def test_no_keyword_comes_to_be_where_a_replacement_stands(rule):
-    """What a second pass relies on: it asks only for the rules of the first one."""
+def test_no_keyword_comes_to_be_where_a_replacement_or_goes_where_an_odd_blank_stands(rule):
+    """What the scan relies on: it asks once which keywords are in a text."""
     made = "[redacted:##]"
     begins = tuple(made[:size] for size in range(1, len(made)))
     ends = tuple(made[at:] for at in range(1, len(made)))
@@ -135,6 +136,7 @@ def test_no_keyword_comes_to_be_where_a_replacement_stands(rule):
         assert word not in made
         assert not word.endswith(begins)
         assert not word.startswith(ends)
+        assert with_plain_blanks(word) == word
 
 
 @pytest.mark.parametrize(

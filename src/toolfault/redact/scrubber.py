@@ -81,17 +81,19 @@ class Scrubber:
             spans.append((decoded.origins[-1], len(data), EXCESS))
             view = view.cut(decoded.origins[-1])
             known = []  # a later pass may read further
-        if not known:
-            known.extend(self._present(view))
+        # inside a value odd blanks are part of it, around its name they are blanks: read in both ways
+        plain = with_plain_blanks(view.data)
+        is_odd = plain != view.data
+        plain_view = View.of(plain) if is_odd else view
+        if not known:  # no keyword has an odd blank in it
+            known.extend(self._present(plain_view))
         spans += self._found(view, known)
         size = len(view.data)
         if size > SHORT and (starts := [start for start, end, _ in spans if end == size]):
             view = view.cut(min(starts))
             decoded = self._decoded(view)
-        plain = with_plain_blanks(view.data)
-        if plain != view.data:
-            # inside a value they are part of it, around its name they are blanks: read in both ways
-            spans += self._found_in(plain)
+        if is_odd:
+            spans += self._found(plain_view.cut(len(view.data)), known)
         spans += self._encoded(view)
         if decoded:
             inner, origin = decoded.text, decoded.origin
