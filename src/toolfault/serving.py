@@ -52,7 +52,7 @@ _DRAIN_SECONDS = 10
 #: after each round trip to the database; Python's 5 ms add up while a large batch is decoded.
 _TURN_SECONDS = 0.0005
 #: Rows are made by the thousand and hold no cycles: looking for some every 700 is a tenth of their cost.
-_GC_THRESHOLD = (50_000, 20, 50)
+_GC_THRESHOLD = (2_000, 20, 50)
 
 
 def serve(

@@ -120,11 +120,11 @@ def _lifespan(
 
 def _add_routes(app: FastAPI, *, is_open: bool) -> None:
     named = [] if is_open else [api.TOKEN]
-    app.include_router(api.router, dependencies=named)
+    app.include_router(api.router, dependencies=named)  # what is asked for most is tried first
+    app.include_router(pages.router)
     app.include_router(api_lists.router, dependencies=named)
     app.include_router(letters.router, dependencies=named)
     app.include_router(api.operation)
-    app.include_router(pages.router)
     app.include_router(pages_lists.router)
     app.include_router(pages_letters.router)
     app.include_router(pages_runbooks.router)

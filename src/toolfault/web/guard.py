@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import ipaddress
+from functools import lru_cache
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
-from starlette.datastructures import Headers, MutableHeaders
+from starlette.datastructures import Headers
 
 from toolfault.web.problems import ProblemError
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 #: No inline script or style, nothing from elsewhere, never inside a frame.
@@ -19,15 +22,16 @@ POLICY = (
     "form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 )
 _HEADERS = {
-    "Content-Security-Policy": POLICY,
-    "X-Content-Type-Options": "nosniff",
-    "X-Frame-Options": "DENY",
+    b"content-security-policy": POLICY.encode(),
+    b"x-content-type-options": b"nosniff",
+    b"x-frame-options": b"DENY",
     # Not "no-referrer": with it browsers hide the origin of our own forms from us.
-    "Referrer-Policy": "same-origin",
-    "Cross-Origin-Opener-Policy": "same-origin",
-    "Cross-Origin-Resource-Policy": "same-origin",
-    "Permissions-Policy": "camera=(), geolocation=(), microphone=()",
+    b"referrer-policy": b"same-origin",
+    b"cross-origin-opener-policy": b"same-origin",
+    b"cross-origin-resource-policy": b"same-origin",
+    b"permissions-policy": b"camera=(), geolocation=(), microphone=()",
 }
+_NOT_STORED = {b"cache-control": b"no-store"}
 _SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
 _MAX_BODY = 1024 * 1024
 
@@ -57,10 +61,7 @@ class Guard:
             if message["type"] == "http.response.body" and is_head:
                 message = {**message, "body": b""}
             if message["type"] == "http.response.start":
-                headers = MutableHeaders(scope=message)
-                for name, value in _HEADERS.items():
-                    headers[name] = value
-                headers.setdefault("Cache-Control", "no-store")
+                message = {**message, "headers": _guarded(message["headers"])}
             await send(message)
 
         try:
@@ -81,6 +82,13 @@ class Guard:
             )
         if method not in _SAFE_METHODS and not _is_same_origin(headers):
             raise ProblemError(403, "A page of another site may not change anything here.")
+
+
+def _guarded(headers: Iterable[tuple[bytes, bytes]]) -> list[tuple[bytes, bytes]]:
+    """The headers of an answer, ours among them."""
+    own = [one for one in headers if one[0] not in _HEADERS]
+    is_kept = any(name == b"cache-control" for name, _ in own)
+    return [*own, *_HEADERS.items(), *([] if is_kept else _NOT_STORED.items())]
 
 
 async def _whole_body(receive: Receive) -> bytes:
@@ -122,6 +130,7 @@ def _hostname(address: str) -> str | None:
         return None
 
 
+@lru_cache(maxsize=256)
 def _is_loopback(host: str | None) -> bool:
     """Whether it is such an address; a name is nobody's promise."""
     try:

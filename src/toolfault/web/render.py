@@ -94,6 +94,14 @@ def as_line(counts: Sequence[int]) -> charts.Line:
     return charts.line(counts, 0, most=max(counts, default=0))
 
 
+def as_points(counts: Sequence[int], width: int, height: int) -> str:
+    """Counts as the points of a line across so many pixels."""
+    across, down = (width - 4) / max(len(counts) - 1, 1), (height - 7) / max(*counts, 1)
+    return " ".join(
+        f"{2 + i * across:.1f},{height - 3 - n * down:.1f}" for i, n in enumerate(counts)
+    )
+
+
 def _environment() -> Environment:
     templates = Environment(
         loader=PackageLoader("toolfault.web"),
@@ -104,7 +112,9 @@ def _environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    for function in (clock, moment, day_clock, stretch, milliseconds, as_json, as_line, ago, span):
+    for function in (
+        clock, moment, day_clock, stretch, milliseconds, as_json, as_line, as_points, ago, span,
+    ):  # fmt: skip
         templates.filters[function.__name__] = function
     return templates
 

@@ -205,7 +205,7 @@ def brief(
     last_hour = _last_hour(now)
     stmt = statement(
         "SELECT fingerprint, first_seen, last_seen, (SELECT count(*) FROM (SELECT 1 FROM",
-        days.table("tool_call", *last_hour.values()),
+        days.table("tool_call", last_hour["hour_ago"], last_hour["soon"]),
         *_LAST_HOUR,
         "status, code, reason, exception_type, frame, versions,",
         *_TREND,
