@@ -42,6 +42,8 @@ from toolfault.store.write import Writer
 DAYS, BATCH = 30, 5000
 #: Requests of a tenth of a second each that are made before the first is sent.
 AHEAD = 1200
+#: Look-ups until each connection knows the statements of every day.
+WARM = 250
 TOOLS = [f"tool_{i:02}" for i in range(40)]
 SERVICES = [f"agent_{i}" for i in range(8)]
 #: outcome, code, reason, effect, action, share of all
@@ -242,7 +244,7 @@ def measure(web: str, sample: list[tuple[str, str, str]], chosen, url: str) -> N
     dice = random.Random(7)
     picked = [dice.choice(sample) for _ in range(chosen.look_ups)]
     before, began = stored(url), time.monotonic()
-    show("warm-up", times(conn, [f"/api/v1/references/{one[0]}" for one in picked[:50]]))
+    show("warm-up", times(conn, [f"/api/v1/references/{one[0]}" for one in picked[:WARM]]))
     show("reference, API", times(conn, [f"/api/v1/references/{one[0]}" for one in picked]))
     show("reference, page", times(conn, [f"/r/{one[0]}" for one in picked]))
     with psycopg.connect(url) as database:

@@ -24,8 +24,8 @@ def visible(value: Any) -> Any:
     """Text in which nothing hides: control and direction characters are written out."""
     if not isinstance(value, str) or isinstance(value, Markup):
         return value
-    if value.replace("\n", "").replace("\t", "").isprintable():  # at once, not symbol by symbol
-        return value
+    if value.isprintable() or value.replace("\n", "").replace("\t", "").isprintable():
+        return value  # at once, not symbol by symbol
     return "".join(_shown(symbol) for symbol in value)
 
 
