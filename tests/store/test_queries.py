@@ -116,9 +116,7 @@ def test_a_group_counts_its_hours_over_all_writers_and_its_last_hour_in_the_rows
     group = groups.group(conn, FINGERPRINT, NOW).first()
     assert (group.calls, group.last_seen, group.calls_last_hour) == (12, hour, 2)
     assert groups.groups(conn, NOW) == [group]
-    assert groups.hours(conn, FINGERPRINT, hour - timedelta(hours=24)) == [
-        groups.Hour(hour, 5)
-    ]
+    assert groups.hours(conn, FINGERPRINT, hour - timedelta(hours=24)) == [groups.Hour(hour, 5)]
 
 
 def test_a_conversation_is_read_around_the_call_within_its_environment(connection, conn):
