@@ -26,6 +26,7 @@ from toolfault import (
     ToolResultError,
     guard,
 )
+from toolfault.taxonomy import Code, Outcome
 from toolfault.testing import assert_envelope, capture_tool_errors
 
 
@@ -834,3 +835,17 @@ class TestAwkward:
         generic = toolfault.handlers.send_generic_message_to_llm_unless_visible_to_llm("Generic.")
         self.answer(shared, on_error=generic)
         assert shared.message is None
+
+
+@pytest.mark.parametrize("outcome", [Outcome.OK, Outcome.CANCELLED])
+def test_an_error_that_says_it_is_none_is_a_bug(outcome):
+    class Strange(toolfault.ToolError):
+        pass
+
+    Strange.outcome = outcome
+
+    @toolfault.guard("strange")
+    def strange():
+        raise Strange("strange", "odd", code=Code.INTERNAL)
+
+    assert strange()["error"]["reason"] == "unmapped_failure"

@@ -294,3 +294,26 @@ def test_importing_the_module_loads_neither_the_rules_nor_re2():
     done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
 
     assert done.stdout.strip() == "[]"
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "postgres%3A%2F%2Fadmin%3A{}%40db.internal",
+        "postgres://admin:{}\\u0040db.internal",
+        "admin:{}&#64;db.internal",
+        "redis://:{}%2540db.internal",
+    ],
+)
+@pytest.mark.parametrize("before", ["x " * 8200, "错误发生" * 1600 + " "])
+def test_what_is_hidden_to_the_end_of_a_long_text_still_tells_what_stands_before(url, before):
+    planted = "hunter2" + "Xq"
+    assert planted not in scrub(before + url.format(planted))
+
+
+def test_a_string_of_another_type_is_not_remembered_for_others():
+    class Marked(str):
+        pass
+
+    assert type(scrub(Marked("nothing to hide here"))) is str
+    assert type(scrub("nothing to hide here")) is str

@@ -46,6 +46,7 @@ def is_sound(error: object) -> bool:
     texts = error.message, error.field, error.evidence, error.user_message
     return (
         isinstance(error.outcome, Outcome)
+        and error.outcome not in (Outcome.OK, Outcome.CANCELLED)
         and isinstance(error.code, Code)
         and isinstance(error.transient, bool)
         and isinstance(error.reason, str)

@@ -1,6 +1,7 @@
 """Statements that name the partitions they read give what the whole tables give."""
 
 import re
+from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 
 import psycopg
@@ -19,7 +20,13 @@ DAY = timedelta(days=1)
 
 @pytest.fixture
 def conn(database_url):
-    engine = open_engine(database_url)
+    with connected(database_url) as conn:
+        yield conn
+
+
+@contextmanager
+def connected(url):
+    engine = open_engine(url)
     with engine.connect() as conn:
         yield conn
     engine.dispose()
@@ -124,14 +131,22 @@ def test_days_that_were_not_asked_about_are_left_to_the_table(conn):
     assert ANY_DAY.table("tool_call", MIDNIGHT, MIDNIGHT) == "tool_call"
 
 
-def test_days_without_a_partition_have_no_rows(conn, database_url):
-    kept = partitions.Retention(ok_days=1)
-    with psycopg.connect(database_url) as maintaining:
-        partitions.maintain(maintaining, datetime.now(UTC), kept)
-    then = MIDNIGHT - 5 * DAY
-    days = known(conn, then.date())
-    assert days.table("tool_call_ok", then, then) == (
-        "( SELECT * FROM tool_call_ok WHERE false ) AS tool_call_ok"
-    )
-    row = row_of(call(1, then))
-    assert references.conversation(conn, row, days=days).rows() == []
+def test_days_without_a_partition_have_no_rows(new_database):
+    url, then = new_database(), MIDNIGHT - 5 * DAY
+    with psycopg.connect(url) as maintaining:
+        partitions.maintain(maintaining, datetime.now(UTC), partitions.Retention(ok_days=1))
+    with connected(url) as conn:
+        days = known(conn, then.date())
+        assert days.table("tool_call_ok", then, then) == (
+            "( SELECT * FROM tool_call_ok WHERE false ) AS tool_call_ok"
+        )
+        assert references.conversation(conn, row_of(call(1, then)), days=days).rows() == []
+
+
+def test_a_partition_that_was_detached_is_read_no_more(new_database):
+    url, today = new_database(), MIDNIGHT.date()
+    name = f"tool_call_{today:%Y%m%d}"
+    with connected(url) as conn, psycopg.connect(url, autocommit=True) as other:
+        assert name in there(conn, [today]).rows()[0].names
+        other.execute(f"ALTER TABLE tool_call DETACH PARTITION {name}")
+        assert name not in there(conn, [today]).rows()[0].names

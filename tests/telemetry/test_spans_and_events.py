@@ -456,3 +456,19 @@ def test_an_exceptions_text_that_a_handler_tells_the_model_stays_off_the_span(ex
 
     assert PLANTED in quoting()["error"]["message"]
     assert PLANTED not in exported.spans[0].to_json()
+
+
+async def test_a_limit_of_the_guard_is_told_without_a_place_in_this_library(exported):
+    @guard("slow", timeout=0.01, writes=False)
+    async def slow():
+        await asyncio.sleep(60)
+
+    @guard("checked", check=lambda result: result == "m-1")
+    def checked():
+        return "m-2"
+
+    await slow()
+    checked()
+    places = [span.attributes.get("toolfault.frame", "") for span in exported.spans]
+    assert len(places) == 2
+    assert [place for place in places if place.startswith("toolfault.")] == []

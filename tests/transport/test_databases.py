@@ -204,6 +204,19 @@ def test_a_locked_sqlite_file_under_sqlalchemy(file, verdict):
     assert verdict(error) == ROLLED_BACK
 
 
+def test_a_sqlite_snapshot_that_another_writer_overtook(file, verdict):
+    with contextlib.closing(sqlite3.connect(file, isolation_level=None, timeout=0)) as conn:
+        conn.execute("PRAGMA journal_mode = WAL")
+        conn.execute("BEGIN")
+        conn.execute("SELECT count(*) FROM booking").fetchone()
+        with contextlib.closing(sqlite3.connect(file)) as other, other:
+            other.execute("DELETE FROM booking")
+        error = caught(conn.execute, "DELETE FROM booking")
+
+    assert error.sqlite_errorname == "SQLITE_BUSY_SNAPSHOT"
+    assert verdict(error) == ROLLED_BACK
+
+
 # --- connecting to PostgreSQL --------------------------------------------------------------------
 
 

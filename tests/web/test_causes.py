@@ -41,7 +41,7 @@ async def test_a_group_shows_which_version_was_released_before_it(store, make, w
         ("2.14.0", (now - timedelta(hours=3)).isoformat()[:16])
     ]
     page = (await web.get(f"/groups/{call.fingerprint.hex()}")).text
-    assert "before the first of these calls" in page
+    assert "2.14.0</b>, which the first of these calls ran" in page
     assert f"2.14.0 released, {now - timedelta(hours=3):%H:%M}" in page
     assert "2.14.0 released" in (await web.get("/tools/book_meeting")).text
 

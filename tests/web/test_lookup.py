@@ -7,6 +7,7 @@ import pytest
 
 from toolfault import conventions as names
 from toolfault import reference
+from toolfault.store import partitions
 from toolfault.web.known import gather
 from toolfault.web.lookup import Viewer, lookup
 
@@ -394,6 +395,14 @@ def test_the_card_counts_the_calls_like_this_one(store, make, conn):
     )
 
 
+@pytest.fixture
+def partitions_again(database_url):
+    yield
+    with psycopg.connect(database_url) as conn:
+        partitions.maintain(conn, datetime.now(UTC))
+
+
+@pytest.mark.usefixtures("partitions_again")
 def test_a_partition_dropped_during_a_look_up_does_no_harm(
     store, make, conn, database_url, monkeypatch
 ):
@@ -411,3 +420,12 @@ def test_a_partition_dropped_during_a_look_up_does_no_harm(
     monkeypatch.setattr("toolfault.web.lookup.gather", dropped_before)
     answer = lookup(conn, call.reference_id)
     assert (answer.state, len(answer.matches[0].conversation)) == ("found", 1)
+
+
+def test_a_wait_is_told_only_where_the_model_may_wait(store, make, conn):
+    waits = {names.RETRY_AFTER: 60.0}
+    may = make.call(action="retry_later", code="UNAVAILABLE", attributes=waits)
+    may_not = make.call(action="stop_and_tell_user", code="UNAVAILABLE", attributes=waits)
+    store([may, may_not])
+    told = [lookup(conn, one.reference_id).matches[0].envelope["error"] for one in (may, may_not)]
+    assert [error.get("retry_after") for error in told] == [60.0, None]

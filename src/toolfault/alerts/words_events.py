@@ -17,7 +17,7 @@ WORDS: dict[str, Words] = {
             f"{_MODEL}: <value%> of steps (<count> of <calls_made>) failed in the last <short>; "
             "usual: <usual%>."
         ),
-        meaning="Steps in which the model is called end in errors, <factor> times the usual or more.",
+        meaning="Steps in which the model is called end in errors, more than <factor> times the usual.",
         checks=(
             "Look at the provider's status page.",
             "Are other models of the same provider affected?",

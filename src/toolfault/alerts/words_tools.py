@@ -17,7 +17,7 @@ WORDS: dict[str, Words] = {
             "<short>; usual at this hour: <usual%>."
         ),
         meaning=(
-            "Calls of one tool end in errors that nobody mapped, at least <factor> times as often as "
+            "Calls of one tool end in errors that nobody mapped, more than <factor> times as often as "
             "this tool does at this hour, and it is no single conversation's doing: at least <apart> in "
             "each of the last two stretches of <stretch>, or <burst> within <short>. Users are being told "
             "that the tool failed."
@@ -42,7 +42,7 @@ WORDS: dict[str, Words] = {
             "at least <buckets> separate stretches of time; usual: <usual%>."
         ),
         meaning=(
-            "A smaller rise than a spike that lasts: at least <factor> times the usual share over "
+            "A smaller rise than a spike that lasts: more than <factor> times the usual share over "
             "<long>, in at least <buckets> separate stretches of the last <sustained>."
         ),
         checks=(
@@ -134,7 +134,7 @@ WORDS: dict[str, Words] = {
             "the last <long>; usual: <usual%>."
         ),
         meaning=(
-            "Nothing is broken and nothing ran: a policy or a person said no, at least <factor> times "
+            "Nothing is broken and nothing ran: a policy or a person said no, more than <factor> times "
             "as often as usual. Either the policy is wrong, or the model tries what it should not."
         ),
         checks=(
@@ -157,7 +157,7 @@ WORDS: dict[str, Words] = {
             "<long>; usual: <usual%>. The linked list names the fields."
         ),
         meaning=(
-            "Calls fail because their arguments do not match, at least <factor> times as often as "
+            "Calls fail because their arguments do not match, more than <factor> times as often as "
             "usual. Runs become slower and dearer, some give up."
         ),
         checks=(
@@ -180,7 +180,7 @@ WORDS: dict[str, Words] = {
             "<calls_made> calls; usual share: <usual%>."
         ),
         meaning=(
-            "Conversations ran out of retries for this tool and told their users so, at least "
+            "Conversations ran out of retries for this tool and told their users so, more than "
             "<factor> times as often as usual. Each conversation counts once."
         ),
         checks=(

@@ -122,6 +122,7 @@ _remembered = lru_cache(maxsize=512)(_scrubbed)
 def _closed(text: str, *, keeps_frames: bool) -> str:
     global _faults  # noqa: PLW0603 - one count per process
     try:
+        text = str.__str__(text)  # a subclass would be remembered, and given to everybody
         scrubbed = _remembered if len(text) <= _REMEMBERED else _scrubbed
         return scrubbed(text, keeps_frames)
     except Exception:  # noqa: BLE001 - a fault of ours must hide the text, and never reach the agent

@@ -10,6 +10,7 @@ from toolfault.redact.engines import SHORT, Candidate, Engine, Hit, Search
 from toolfault.redact.headers import decode_base64
 from toolfault.redact.rules import Rule, all_rules
 from toolfault.redact.spans import Span, View
+from toolfault.redact.values import WINDOW
 from toolfault.redact.views import ESCAPE, Decoded, unescape, with_plain_blanks
 
 #: Hits of one rule in one text. Text behind more of them is dropped: hostile, and too long to be kept.
@@ -90,7 +91,8 @@ class Scrubber:
         spans += self._found(view, known)
         size = len(view.data)
         if size > SHORT and (starts := [start for start, end, _ in spans if end == size]):
-            view = view.cut(min(starts))
+            # what stands behind may tell what a secret before is: credentials by their host
+            view = view.cut(min(starts) + WINDOW)
             decoded = self._decoded(view)
         if is_odd:
             spans += self._found(plain_view.cut(len(view.data)), known)
@@ -127,8 +129,8 @@ class Scrubber:
             hidden = _hidden(rule, view, hits, most)
             spans += hidden
             if hidden and hidden[-1][1] == len(view.data) > SHORT:
-                # the rest is hidden: no other rule looks at it
-                view = view.cut(hidden[-1][0])
+                # the rest is hidden: other rules look at no more of it than they may read ahead
+                view = view.cut(hidden[-1][0] + WINDOW)
         return spans
 
     def _encoded(self, view: View) -> list[Span]:

@@ -48,14 +48,16 @@ def type_name(error: BaseException) -> str:
 
 
 def frame_of(error: BaseException) -> str | None:
-    """`module:function` of the innermost frame outside libraries, else of the innermost one."""
+    """`module:function` of the innermost frame outside libraries, else of the innermost that is not of this one."""
     last = ours = None
     traced = error.__traceback__
     while traced is not None:
         frame = traced.tb_frame
-        last = f"{frame.f_globals.get('__name__', '?')}:{frame.f_code.co_name}"
+        place = f"{frame.f_globals.get('__name__', '?')}:{frame.f_code.co_name}"
         if not _is_library(frame.f_code.co_filename):
-            ours = last
+            ours = place
+        elif not frame.f_code.co_filename.startswith(_own_root()):
+            last = place
         traced = traced.tb_next
     found = ours or last
     return None if found is None else cut(found, c.MAX_NAME)
@@ -64,8 +66,13 @@ def frame_of(error: BaseException) -> str | None:
 @cache
 def _library_roots() -> tuple[str, ...]:
     paths = sysconfig.get_paths()
-    own = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))  # noqa: PTH100, PTH120 - hot
-    return tuple({paths["stdlib"], paths["purelib"], paths["platlib"], own, sys.prefix + "/lib"})
+    found = (paths["stdlib"], paths["purelib"], paths["platlib"], _own_root(), sys.prefix + "/lib")
+    return tuple(set(found))
+
+
+@cache
+def _own_root() -> str:
+    return os.path.dirname(os.path.dirname(os.path.abspath(__file__)))  # noqa: PTH100, PTH120 - hot
 
 
 @cache

@@ -80,10 +80,13 @@ def _psycopg_connection(tool: str, error: BaseException) -> ToolError | None:
 
 def _sqlite(tool: str, error: BaseException) -> ToolError | None:
     name = carried.read(error, "sqlite_errorname")
-    return _SQLITE_NAMES[name](tool, error) if name in _SQLITE_NAMES else None
+    rule = _SQLITE_NAMES.get(name) if isinstance(name, str) else None
+    if rule is None and str(name).startswith(("SQLITE_BUSY_", "SQLITE_LOCKED_")):
+        rule = _ROLLED_BACK
+    return rule(tool, error) if rule else None
 
 
-_SQLITE_NAMES: dict[object, Rule] = {
+_SQLITE_NAMES: dict[str, Rule] = {
     "SQLITE_BUSY": _ROLLED_BACK,
     "SQLITE_LOCKED": _ROLLED_BACK,
     "SQLITE_CONSTRAINT_FOREIGNKEY": CONFLICT,

@@ -103,7 +103,7 @@ def pending(
         title="This reference is well formed, but its details have not arrived yet",
         explanation=f"{part}. They may be on their way until {until:%H:%M} UTC on {until:%-d %B}; "
         "calls that succeeded leave nothing under a reference.",
-        next_step=f"Look again, at the latest at {until:%H:%M} UTC.",
+        next_step=f"Look again, at the latest at {until:%H:%M} UTC on {until:%-d %B}.",
         tell_user="I have your reference, but the details are still on their way to me. "
         f"Please do not try again yet; I will come back to you. Your reference is {reference}.",
         issued_on=day,

@@ -37,7 +37,10 @@ def told(call: Call, attributes: Mapping[str, Any]) -> dict[str, Any] | None:
         action,
         reason=call.reason,
         field=text(attributes.get(names.FIELD)),
-        retry_after=number(attributes.get(names.RETRY_AFTER)),
+        # known of others as well, and not told
+        retry_after=(
+            number(attributes.get(names.RETRY_AFTER)) if action is Action.RETRY_LATER else None
+        ),
         ref=call.reference_id if action in ACTIONS_WITH_REFERENCE else None,
     )
 

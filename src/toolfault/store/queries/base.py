@@ -60,9 +60,16 @@ def open_engine(url: str | URL, *, connections: int = 8, keeps_plans: bool = Fal
         pool_use_lifo=True,  # the connection whose plans are made already
         connect_args={"connect_timeout": 5, "options": options, **kept},
     )
+    if keeps_plans:
+        event.listen(engine, "connect", _keeps_few)
     event.listen(engine, "checkin", _rests)
     event.listen(engine, "checkout", _still_answers)
     return engine
+
+
+def _keeps_few(driver: psycopg.Connection[Any], _: Any) -> None:
+    """The plans of a month of days, which take the database some 30 MiB for each connection."""
+    driver.prepared_max = 40
 
 
 def _rests(_: Any, record: Any) -> None:

@@ -23,9 +23,11 @@ if TYPE_CHECKING:
 
 _DAY = timedelta(days=1)
 _TABLES = ("tool_call", "tool_call_ok", "log_record")
+#: Of the tables themselves: one that was detached, or is another schema's, has the same name.
 _THERE = statement(
-    "SELECT ARRAY(SELECT name FROM unnest(CAST(%(names)s AS text[])) AS name",
-    "WHERE to_regclass(name) IS NOT NULL)",
+    "SELECT ARRAY(SELECT relname::text FROM pg_class JOIN pg_inherits ON inhrelid = oid",
+    "WHERE relname = ANY(%(names)s) AND inhparent = ANY(CAST(%(tables)s AS regclass[]))",
+    "AND pg_table_is_visible(oid))",
 )
 
 
@@ -66,4 +68,4 @@ def around(*days: date) -> list[date]:
 def there(conn: Connection, days: Collection[date]) -> Later[Partitions]:
     """Which partitions of the tables that a look-up reads there are of these days."""
     names = [daily(table, day) for table in _TABLES for day in days]
-    return ask(conn, Partitions, _THERE, names=names)
+    return ask(conn, Partitions, _THERE, names=names, tables=[*_TABLES])
