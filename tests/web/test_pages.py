@@ -8,6 +8,7 @@ from html.parser import HTMLParser
 import pytest
 
 from toolfault import conventions as names
+from toolfault import reference
 from toolfault.web.lookup import Links
 
 HOSTILE = "<script>alert(1)</script>\"'><img src=x onerror=alert(1)>{{7*7}}{% raw %}\u202eevil\u0007\x1b[31m\n=cmd()"
@@ -75,6 +76,12 @@ async def test_what_is_not_there_is_never_a_dead_end(web, typed, title):
     assert page.status_code == 404
     assert title in page.text
     assert "What to do next" in page.text
+
+
+async def test_what_has_not_arrived_yet_can_be_searched_for_by_tool_and_time(web):
+    page = await web.get(f"/r/{reference.new()}")
+    assert "its details have not arrived yet" in page.text
+    assert "About when" in page.text
 
 
 async def test_the_example_of_the_documentation_is_not_waited_for(web):
