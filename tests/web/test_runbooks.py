@@ -58,7 +58,7 @@ async def test_thresholds_and_owners_are_those_of_the_settings(browse):
     lasting = Sustained(severity="ticket", nats=9, factor=7, floor=0.1, owner="payments <team>")
     mine = Spec(alerts=Alerts(internal_errors_elevated=lasting))
     answer = await browse(alerts=mine).get("/runbooks")
-    assert "at least 7 times the usual share" in answer.text
+    assert "more than 7 times the usual share" in answer.text
     assert "ticket: read it this week; owner payments &lt;team&gt;" in answer.text
 
 
