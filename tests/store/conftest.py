@@ -1,6 +1,7 @@
 """Rows to store, made by name; what a second delivery must not change; sums that must always hold."""
 
 import json
+from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from hashlib import blake2b
 from random import Random
@@ -9,6 +10,7 @@ import psycopg
 import pytest
 
 from toolfault import conventions, reference
+from toolfault.store.queries.base import open_engine
 from toolfault.store.rows import Call, Event, Log
 from toolfault.store.stage import COLUMNS
 from toolfault.store.write import Writer
@@ -111,6 +113,21 @@ def open_writer(database_url):
 @pytest.fixture
 def writer(open_writer):
     return open_writer()
+
+
+@contextmanager
+def connected(url):
+    """A connection that reads as look-ups do."""
+    engine = open_engine(url)
+    with engine.connect() as conn:
+        yield conn
+    engine.dispose()
+
+
+@pytest.fixture
+def conn(database_url):
+    with connected(database_url) as conn:
+        yield conn
 
 
 class Database:

@@ -1,35 +1,20 @@
 """Statements that name the partitions they read give what the whole tables give."""
 
 import re
-from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 
 import psycopg
 import pytest
+from tests.store.conftest import connected
 
 from toolfault.store import partitions
 from toolfault.store.queries import references
-from toolfault.store.queries.base import open_engine, together
+from toolfault.store.queries.base import together
 from toolfault.store.queries.days import ANY_DAY, Days, around, there
-from toolfault.store.rows import Call, Log
-from toolfault.store.write import Writer
 
 MIDNIGHT = datetime.now(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
 DAY = timedelta(days=1)
-
-
-@pytest.fixture
-def conn(database_url):
-    with connected(database_url) as conn:
-        yield conn
-
-
-@contextmanager
-def connected(url):
-    engine = open_engine(url)
-    with engine.connect() as conn:
-        yield conn
-    engine.dispose()
+CRASH = {"code": "INTERNAL", "action": "stop_and_tell_user"}
 
 
 def known(conn, *days):
@@ -38,55 +23,30 @@ def known(conn, *days):
     return Days(of_days, there(conn, of_days).rows()[0].names)
 
 
-def call(number, at, **fields):
-    quiet = dict.fromkeys(Call._fields)
-    row = {
-        "started_at": at, "received_at": at, "duration_us": 1000, "attempts": 1,
-        "possibly_twice": False, "transient": False, "trace_id": number.to_bytes(16),
-        "span_id": number.to_bytes(8), "service": "s", "environment": "e", "tool": f"t{number}",
-        "outcome": "failed", "code": "INTERNAL", "reason": "unmapped_failure",
-        "action": "stop_and_tell_user", "effect": "unknown", "reference_id": f"r{number}",
-        "conversation_id": "c", "attributes": "{}",
-    }  # fmt: skip
-    return Call(**{**quiet, **row, **fields})
-
-
-def fine(number, at):
-    nothing = dict.fromkeys(("code", "reason", "reference_id"))
-    return call(number, at, outcome="ok", action="none", effect="applied", **nothing)
-
-
-def log(of, at):
-    row = {
-        "occurred_at": at, "received_at": at, "severity": 17, "trace_id": of.trace_id,
-        "span_id": of.span_id, "digest": at.isoformat().encode(), "service": "s",
-        "environment": "e", "reference_id": of.reference_id, "body": f"{at:%d %H:%M}",
-    }  # fmt: skip
-    return Log(**{**dict.fromkeys(Log._fields), **row})
-
-
 def row_of(of):
     kept = {name: getattr(of, name, None) for name in references.Reference._fields}
     return references.Reference(**{**kept, "day": of.started_at.date()})
 
 
 @pytest.fixture
-def of_midnight(database_url):
+def of_midnight(make, writer):
     """A call just before the last midnight, in a conversation of both days with calls that were ok."""
-    own = call(3, MIDNIGHT - timedelta(seconds=1))
+    own = make.failed(started_at=MIDNIGHT - timedelta(seconds=1), tool="t3", **CRASH)
     calls = [
-        call(9, MIDNIGHT - 2 * DAY),  # too long ago
-        fine(1, MIDNIGHT - DAY + timedelta(minutes=1)),
-        call(2, MIDNIGHT - timedelta(hours=1)),
+        make.failed(started_at=MIDNIGHT - 2 * DAY),  # too long ago
+        make.ok(started_at=MIDNIGHT - DAY + timedelta(minutes=1), tool="t1"),
+        make.failed(started_at=MIDNIGHT - timedelta(hours=1), tool="t2", **CRASH),
         own,
-        fine(4, MIDNIGHT),
-        call(5, MIDNIGHT + timedelta(seconds=2), outcome="declined", code="CONFLICT"),
-        call(8, MIDNIGHT + timedelta(seconds=3), conversation_id="another"),
-    ]
-    logs = [log(own, MIDNIGHT - timedelta(seconds=2)), log(own, MIDNIGHT + timedelta(hours=2))]
-    writer = Writer.open(database_url)
+        make.ok(started_at=MIDNIGHT, tool="t4"),
+        make.failed(
+            started_at=MIDNIGHT + timedelta(seconds=2), tool="t5",
+            **CRASH | {"outcome": "declined", "code": "CONFLICT"},
+        ),
+        make.failed(started_at=MIDNIGHT + timedelta(seconds=3), conversation_id="another"),
+    ]  # fmt: skip
+    times = (MIDNIGHT - timedelta(seconds=2), MIDNIGHT + timedelta(hours=2))
+    logs = [make.log(own, occurred_at=at, body=f"{at:%d %H:%M}") for at in times]
     writer.load(calls, logs=logs)
-    writer.close()
     return row_of(own)
 
 
@@ -131,7 +91,7 @@ def test_days_that_were_not_asked_about_are_left_to_the_table(conn):
     assert ANY_DAY.table("tool_call", MIDNIGHT, MIDNIGHT) == "tool_call"
 
 
-def test_days_without_a_partition_have_no_rows(new_database):
+def test_days_without_a_partition_have_no_rows(make, new_database):
     url, then = new_database(), MIDNIGHT - 5 * DAY
     with psycopg.connect(url) as maintaining:
         partitions.maintain(maintaining, datetime.now(UTC), partitions.Retention(ok_days=1))
@@ -140,7 +100,10 @@ def test_days_without_a_partition_have_no_rows(new_database):
         assert days.table("tool_call_ok", then, then) == (
             "( SELECT * FROM tool_call_ok WHERE false ) AS tool_call_ok"
         )
-        assert references.conversation(conn, row_of(call(1, then)), days=days).rows() == []
+        assert (
+            references.conversation(conn, row_of(make.failed(started_at=then)), days=days).rows()
+            == []
+        )
 
 
 def test_a_partition_that_was_detached_is_read_no_more(new_database):

@@ -6,18 +6,9 @@ import psycopg
 import pytest
 
 from toolfault.store.queries import base, changes, errors, groups, lists, references, tools, totals
-from toolfault.store.queries.base import open_engine
 
 NOW = datetime.now(UTC).replace(microsecond=0)
 FINGERPRINT = b"\x01\x02"
-
-
-@pytest.fixture
-def conn(database_url):
-    engine = open_engine(database_url)
-    with engine.connect() as conn:
-        yield conn
-    engine.dispose()
 
 
 def add_call(connection, number, *, at=NOW, service="one", **fields):

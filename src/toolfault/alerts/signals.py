@@ -24,6 +24,8 @@ from toolfault.alerts.spec import seconds, shown
 from toolfault.taxonomy import Code, Outcome
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from toolfault.alerts.spec import Spec
 
 Rule = dict[str, Any]
@@ -140,17 +142,7 @@ def first_values(spec: Spec, family: Family, signals: tuple[str, ...]) -> list[R
             spec, family.labels, born(f"min_over_time({series}[{window}])", series, window)
         )
 
-    return [
-        {"record": f"{family.calls}:first", "expr": first(family.calls_metric)},
-        *(
-            {
-                "record": f"{family.bad}:first",
-                "expr": first(family.signals[signal]),
-                "labels": {SIGNAL: signal},
-            }
-            for signal in signals
-        ),
-    ]
+    return _of_each(family, "first", first, signals)
 
 
 def long_window(family: Family, window: str, signals: tuple[str, ...]) -> list[Rule]:
@@ -231,15 +223,22 @@ def buckets(spec: Spec, family: Family) -> list[Rule]:
     def counted(series: str) -> str:
         return step(spec, family.labels, series, spec.baseline.bucket)
 
+    return _of_each(family, "bucket", counted, tuple(family.signals))
+
+
+def _of_each(
+    family: Family, name: str, count: Callable[[str], str], signals: tuple[str, ...]
+) -> list[Rule]:
+    """What is counted of the calls, and in the same way of each signal."""
     return [
-        {"record": f"{family.calls}:bucket", "expr": counted(family.calls_metric)},
+        {"record": f"{family.calls}:{name}", "expr": count(family.calls_metric)},
         *(
             {
-                "record": f"{family.bad}:bucket",
-                "expr": counted(series),
+                "record": f"{family.bad}:{name}",
+                "expr": count(family.signals[signal]),
                 "labels": {SIGNAL: signal},
             }
-            for signal, series in family.signals.items()
+            for signal in signals
         ),
     ]
 

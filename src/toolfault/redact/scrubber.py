@@ -90,9 +90,10 @@ class Scrubber:
             known.extend(self._present(plain_view))
         spans += self._found(view, known)
         size = len(view.data)
-        if size > SHORT and (starts := [start for start, end, _ in spans if end == size]):
-            # what stands behind may tell what a secret before is: credentials by their host
-            view = view.cut(min(starts) + WINDOW)
+        # what is hidden to the end may still tell what a secret before it is: credentials by their host
+        needed = min((start for start, end, _ in spans if end == size), default=size) + WINDOW
+        if size > SHORT and needed < size:
+            view = view.cut(needed)
             decoded = self._decoded(view)
         if is_odd:
             spans += self._found(plain_view.cut(len(view.data)), known)

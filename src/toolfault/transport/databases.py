@@ -80,19 +80,16 @@ def _psycopg_connection(tool: str, error: BaseException) -> ToolError | None:
 
 def _sqlite(tool: str, error: BaseException) -> ToolError | None:
     name = carried.read(error, "sqlite_errorname")
-    rule = _SQLITE_NAMES.get(name) if isinstance(name, str) else None
-    if rule is None and str(name).startswith(("SQLITE_BUSY_", "SQLITE_LOCKED_")):
-        rule = _ROLLED_BACK
-    return rule(tool, error) if rule else None
+    if not isinstance(name, str):
+        return None
+    if name.startswith(("SQLITE_BUSY", "SQLITE_LOCKED")):
+        return _ROLLED_BACK(tool, error)
+    return CONFLICT(tool, error) if name in _SQLITE_CONFLICTS else None
 
 
-_SQLITE_NAMES: dict[str, Rule] = {
-    "SQLITE_BUSY": _ROLLED_BACK,
-    "SQLITE_LOCKED": _ROLLED_BACK,
-    "SQLITE_CONSTRAINT_FOREIGNKEY": CONFLICT,
-    "SQLITE_CONSTRAINT_PRIMARYKEY": CONFLICT,
-    "SQLITE_CONSTRAINT_UNIQUE": CONFLICT,
-}
+_SQLITE_CONFLICTS = frozenset(
+    f"SQLITE_CONSTRAINT_{kind}" for kind in ("FOREIGNKEY", "PRIMARYKEY", "UNIQUE")
+)
 
 
 def _redis_connection(tool: str, error: BaseException) -> ToolError | None:

@@ -31,7 +31,7 @@ _HEADERS = {
     b"cross-origin-resource-policy": b"same-origin",
     b"permissions-policy": b"camera=(), geolocation=(), microphone=()",
 }
-_NOT_STORED = {b"cache-control": b"no-store"}
+_NOT_STORED = (b"cache-control", b"no-store")
 _SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
 _MAX_BODY = 1024 * 1024
 
@@ -87,8 +87,9 @@ class Guard:
 def _guarded(headers: Iterable[tuple[bytes, bytes]]) -> list[tuple[bytes, bytes]]:
     """The headers of an answer, ours among them."""
     own = [one for one in headers if one[0] not in _HEADERS]
-    is_kept = any(name == b"cache-control" for name, _ in own)
-    return [*own, *_HEADERS.items(), *([] if is_kept else _NOT_STORED.items())]
+    if all(name != _NOT_STORED[0] for name, _ in own):
+        own.append(_NOT_STORED)
+    return [*own, *_HEADERS.items()]
 
 
 async def _whole_body(receive: Receive) -> bytes:

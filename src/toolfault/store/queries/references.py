@@ -153,6 +153,7 @@ _AMONG = statement(
 _THIS = "WHERE trace_id = %(trace_id)s AND span_id = %(span_id)s AND started_at = %(at)s"
 _OF_ALL = "started_at, duration_us, trace_id, span_id, service, environment, tool, effect, conversation_id"
 _BAD_STEPS = ("SELECT", _OF_ALL, ", outcome, code, reason, action, reference_id FROM")
+# What the view `tool_call_all` says of them; it reads whole tables.
 _OK_STEPS = (
     "SELECT",
     _OF_ALL,
@@ -226,7 +227,6 @@ def conversation(
     key = _key(reference)
     since, until = key["at"] - _AROUND, key["at"] + _AROUND
     stmt = statement(
-        # read once, for planning it in both halves would take as long again
         "WITH own AS MATERIALIZED (SELECT conversation_id FROM",
         _own(reference, days),
         _THIS,
