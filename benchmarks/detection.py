@@ -26,6 +26,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from toolfault.alerts.rules import files
+from toolfault.alerts.signals import TICKETS
 from toolfault.alerts.spec import Spec, seconds
 
 SEED = 20261130
@@ -209,6 +210,7 @@ def stages(spec: Spec) -> list[tuple[str, list[dict]]]:
         if rule.get("record", "").startswith("service_environment_tool")
         and rule.get("labels", {"signal": "INTERNAL"})["signal"] == "INTERNAL"
         and not rule["record"].endswith(spec.windows.medium)
+        and TICKETS.pace not in rule["record"]
     ]
     learned, bucket, quick = (
         spec.baseline.learned, spec.baseline.bucket, spec.windows.evaluation,
@@ -222,12 +224,10 @@ def stages(spec: Spec) -> list[tuple[str, list[dict]]]:
         (learned, (":ratio_of_hour",)),
         (learned, ("baseline:ratio",)),
         (learned, ("baseline:ratio5m", "baseline:ratio1h")),
-        (bucket, ("toolfault:increase1h",)),
-        (bucket, ("_calls:increase1h",)),
         (bucket, ("toolfault:ratio1h",)),
-        (bucket, (":times1h",)),
+        (bucket, (":increase1h", ":stretches1h", ":times1h")),
         (bucket, (":surprise1h",)),
-        (quick, ("toolfault:increase5m", ":recent")),
+        (quick, ("toolfault:increase5m",)),
         (quick, ("_calls:increase5m",)),
         (quick, ("toolfault:ratio5m",)),
         (quick, (":times5m",)),

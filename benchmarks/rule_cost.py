@@ -24,6 +24,7 @@ import time
 import urllib.request
 from contextlib import ExitStack, contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from itertools import product
 from math import inf
 from pathlib import Path
 
@@ -31,16 +32,20 @@ import yaml
 
 from toolfault.alerts.build import build
 from toolfault.alerts.scraping import prometheus
-from toolfault.alerts.signals import INTERNAL, INVALID_ARGUMENT, PLACE_BUCKET, TOOLS
+from toolfault.alerts.signals import (
+    INTERNAL,
+    INVALID_ARGUMENT,
+    PLACE_BUCKET,
+    TICKETS,
+    TOOLS,
+    Family,
+)
 from toolfault.alerts.spec import Spec, Stack, seconds
 from toolfault.taxonomy import PAIRS
 
 COUNT = "toolfault_tool_call_duration_seconds_count"
-EVENTS = (
-    "toolfault_budget_exhausted_total",
-    "toolfault_generic_error_total",
-    "toolfault_backstop_reached_total",
-)
+BUDGET = "toolfault_budget_exhausted_total"
+ONCE = ("toolfault_generic_error_total", "toolfault_backstop_reached_total")
 MINUTE, DAY = 60, 86_400
 SCRAPE = 30
 MEMORY = 55 * MINUTE  # older samples are not taken from a page
@@ -77,7 +82,9 @@ def page(tools: int, elapsed: float) -> bytes:
             lines.append(
                 f'toolfault_tool_calls_total{{{place(number)},outcome="{outcome}",code="{code}"}} {value}'
             )
-        lines += [f"{event}{{{place(number)}}} 0" for event in EVENTS]
+        if every := often(number, BUDGET):  # of what never happened there is no series
+            lines.append(f"{BUDGET}{{{place(number)}}} {calls // every}")
+            lines += [f"{event}{{{place(number)}}} 1" for event in ONCE]
     return ("\n".join(lines) + "\n").encode()
 
 
@@ -117,41 +124,52 @@ def scraped(tools: int, began: float):
 def history(tools: int, began: float):
     """Metric, labels, times and values of what was recorded, where the rules look for it: the stretches
     of the last day and of a week ago, and what was learned around this time of the days before."""
-    now, dice = int(began) // 300 * 300, random.Random(1)
-    week = range(now - 7 * DAY - 900, now - 7 * DAY + 900, 300)
-    stretches = [*week, *range(now - DAY - 900, now, 300)]
-    learned = sorted(
-        at
-        for back in range(8)
-        for at in range(now - back * DAY - 90 * MINUTE, now - back * DAY + 120 * MINUTE, 1800)
-        if at < now
-    )
-    for number in range(tools):
-        values = [300 * rate(number)] * len(stretches)
-        yield f"{TOOLS.calls}:bucket", place(number), stretches, values
+    now = int(began) // 1800 * 1800
+    week = range(now - 7 * DAY - 1800, now - 7 * DAY + 1800, 300)
+    stretches = [*week, *range(now - DAY - 1800, int(began), 300)]
     for first in range(0, tools, 50):
         calls = sum(300 * rate(number) for number in range(first, first + 50))
         yield PLACE_BUCKET, place(first).rpartition(",")[0], stretches, [calls] * len(stretches)
-    pairs = [(number, signal) for number in range(tools) for signal in TOOLS.signals]
-    for number, signal in pairs:
-        if every := often(number, signal):
-            bad = 300 * rate(number) / every
-            times = [at for at in stretches if dice.random() < bad]
-            labels = f'{place(number)},signal="{signal}"'
-            yield f"{TOOLS.bad}:bucket", labels, times, [max(1, round(bad))] * len(times)
-    usual = ("day", "hour", "ratio_of_day", "ratio_of_hour", "ratio")
-    watched = {f"ratio{getattr(Spec().windows, w)}": s for w, s in TOOLS.watched.items()}
-    for name in [*usual, *watched]:
-        for number, signal in pairs:
+    yield from counted(TOOLS, tools, stretches, 300)
+    yield from counted(TICKETS, tools, [at for at in stretches if at % 1800 == 0], 1800)
+    around = [
+        at
+        for back in range(8)
+        for at in range(now - back * DAY - 90 * MINUTE, now - back * DAY + 120 * MINUTE, 1800)
+        if at < began
+    ]
+    for family in (TOOLS, TICKETS):
+        yield from learned(family, tools, sorted(around))
+
+
+def counted(family: Family, tools: int, stretches: list[int], length: int):
+    """Calls and failures of stretches of so many seconds; where nothing failed there is nothing."""
+    dice = random.Random(1)
+    for number in range(tools):
+        values = [length * rate(number)] * len(stretches)
+        yield f"{family.calls}:bucket", place(number), stretches, values
+        for signal in family.signals:
+            if every := often(number, signal):
+                bad = length * rate(number) / every
+                times = [at for at in stretches if dice.random() < bad]
+                labels = f'{place(number)},signal="{signal}"'
+                yield f"{family.bad}:bucket", labels, times, [max(1, round(bad))] * len(times)
+
+
+def learned(family: Family, tools: int, times: list[int]):
+    """What is usual; one tool in ten fails more at this hour of the day."""
+    dice = random.Random(2)
+    signals = tuple(family.signals)
+    names = dict.fromkeys(("day", "hour", "ratio_of_day", "ratio_of_hour", "ratio"), signals)
+    names |= {f"ratio{getattr(Spec().windows, w)}": s for w, s in family.watched.items()}
+    for name, number in product(names, range(tools)):
+        of_hour = 3 if "hour" in name else 1
+        for signal in names[name]:
             every = often(number, signal)
-            of_hour = 3 if "hour" in name else 1
-            if of_hour > 1 and not (every and number % 10 == 1):
-                continue  # one tool in ten fails more at this hour of the day
-            if signal not in watched.get(name, TOOLS.signals):
-                continue
-            labels = f'{place(number)},signal="{signal}"'
-            values = [of_hour / (every or 9999) * dice.uniform(0.9, 1.1) for _ in learned]
-            yield f"{TOOLS.usual}:{name}", labels, learned, values
+            if of_hour == 1 or (every and number % 10 == 1):
+                labels = f'{place(number)},signal="{signal}"'
+                values = [of_hour / (every or 9999) * dice.uniform(0.9, 1.1) for _ in times]
+                yield f"{family.usual}:{name}", labels, times, values
 
 
 def recorded(tools: int, began: float, since: float = 0, until: float = inf, unit: int = 1000):

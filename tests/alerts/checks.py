@@ -12,9 +12,12 @@ PROMTOOL = Path(__file__).parent / "promtool"
 #: Seconds between evaluations, which promtool does not look at.
 INTERVALS = {
     "toolfault-baseline-tool": "30m",
+    "toolfault-baseline-ticket": "30m",
     "toolfault-baseline-model": "30m",
     "toolfault-tool": "1m",
     "toolfault-tool-long": "5m",
+    "toolfault-ticket": "30m",
+    "toolfault-ticket-alerts": "5m",
     "toolfault-model": "1m",
     "toolfault-model-buckets": "5m",
     "toolfault-events": "5m",

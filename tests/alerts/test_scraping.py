@@ -18,7 +18,7 @@ def test_promtool_accepts_it_with_the_rules_beside_it(tmp_path):
     (tmp_path / "token").write_text("visibly-fake")
     done = run("promtool", "check", "config", tmp_path / "prometheus.yml")
     assert done.returncode == 0, done.stdout + done.stderr
-    assert done.stdout.count("rules found") == 7
+    assert done.stdout.count("rules found") == 8
 
 
 def test_it_scrapes_service_tools_and_collector_and_tells_alertmanager():

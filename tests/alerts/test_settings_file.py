@@ -105,6 +105,14 @@ def test_what_is_given_replaces_the_shipped_value_and_nothing_else(tmp_path):
             "mine.yml:1: windows: two of windows.stretch must fit into windows.short.",
         ),
         (
+            "windows:\n  slow: 1h\n",
+            "mine.yml:2: windows.slow: three of baseline.learned must fit into windows.slow.",
+        ),
+        (
+            "baseline: {learned: 150m}\n",
+            "mine.yml:1: the file: three of baseline.learned must fit into windows.slow.",
+        ),
+        (
             "alerts:\n  watchdog:\n    severity: loud\n",
             "mine.yml:3: alerts.watchdog.severity: this must be 'critical', 'warning', "
             "'ticket' or 'none'.",

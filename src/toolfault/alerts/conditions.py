@@ -19,7 +19,8 @@ from toolfault.alerts.promql import (
     summed,
     total,
 )
-from toolfault.alerts.signals import MODELS, PLACE_BUCKET, SIGNAL, TOOLS, reach
+from toolfault.alerts.signals import MODELS, PLACE_BUCKET, SIGNAL, TICKETS, TOOLS, now, reach
+from toolfault.alerts.spec import seconds, shown
 from toolfault.taxonomy import Outcome
 
 if TYPE_CHECKING:
@@ -51,24 +52,26 @@ class Condition:
 
 
 def _of_signal(family: Family, signal: str, window: str, fixed: Where | None = None) -> Condition:
-    """Far above the usual level of a signal; over the long window, in several stretches of it."""
+    """Far above the usual level of a signal; over the long windows, in several stretches of them."""
 
     def expr(spec: Spec, limit: Limit) -> str:
-        text = _above(family, signal, getattr(spec.windows, window), limit)
-        if window == "long":
-            text += f"\nand {_stretches(signal, spec.windows.sustained)} >= {limit('buckets')}"
+        length = getattr(spec.windows, window)
+        text = _above(spec, family, signal, length, limit)
+        if window in ("long", "slow"):
+            stretches = selector(f"{family.bad}:stretches{length}", **{SIGNAL: signal})
+            text += f"\nand {now(spec, family, stretches)} >= {limit('buckets')}"
         return text
 
     def base(spec: Spec, where: Where) -> str:
-        return _counted(family, signal, getattr(spec.windows, window), where)
+        return now(spec, family, _counted(family, signal, getattr(spec.windows, window), where))
 
     return Condition(expr=expr, base=base, labels=family.labels, fixed=fixed or {}, window=window)
 
 
-def _above(family: Family, signal: str, window: str, limit: Limit) -> str:
+def _above(spec: Spec, family: Family, signal: str, window: str, limit: Limit) -> str:
     """Enough of the calls to matter, surprising, and a multiple of the usual."""
     ratio, surprise, times = (
-        selector(f"{family.bad}:{what}{window}", **{SIGNAL: signal})
+        now(spec, family, selector(f"{family.bad}:{what}{window}", **{SIGNAL: signal}))
         for what in ("ratio", "surprise", "times")
     )
     return (
@@ -80,25 +83,23 @@ def _above(family: Family, signal: str, window: str, limit: Limit) -> str:
 
 def _spike(spec: Spec, limit: Limit) -> str:
     """Above the usual level, and either it goes on or it is more than two conversations could make."""
-    counted = _counted(TOOLS, signals.INTERNAL, spec.windows.short)
-    last = selector(f"{TOOLS.bad}:recent", **{SIGNAL: signals.INTERNAL})
-    apart = (
+    short, apart = spec.windows.short, limit("apart")
+    counted = _counted(TOOLS, signals.INTERNAL, short)
+    before = f"{counted} offset {spec.windows.stretch}"
+    earlier = f"{counted} offset {shown(2 * seconds(spec.windows.stretch))}"
+    # of the counts that are at hand: to read the counters of each stretch costs as much as all else
+    goes_on = (
         f"{counted} >= {limit('burst')}\n"
-        f"or\n{counted}\nand {last} >= {limit('apart')}\n"
-        f"and {last} offset {spec.windows.stretch} >= {limit('apart')}"
+        f"or\n{counted} - {before} >= {apart}\n"
+        f"and {before} - ({earlier} or 0 * {before}) >= {apart}\n"
+        f"or\n{counted} >= 2 * {apart}\nand {counted} offset {short} >= 2 * {apart}"
     )
-    above = _above(TOOLS, signals.INTERNAL, spec.windows.short, limit)
-    return f"{above}\nand (\n{inside(apart)}\n)"
+    above = _above(spec, TOOLS, signals.INTERNAL, short, limit)
+    return f"{above}\nand (\n{inside(goes_on)}\n)"
 
 
 def _counted(family: Family, signal: str, window: str, where: Where | None = None) -> str:
     return selector(f"{family.bad}:increase{window}", **{SIGNAL: signal, **(where or {})})
-
-
-def _stretches(signal: str, window: str) -> str:
-    """In how many stretches of time it happened."""
-    bucket = selector(f"{TOOLS.bad}:bucket", **{SIGNAL: signal})
-    return f"count_over_time({bucket}[{reach(window)}])"
 
 
 def _many_tools(spec: Spec, limit: Limit) -> str:
@@ -122,7 +123,7 @@ def _rejected(spec: Spec, limit: Limit) -> str:
     return (
         f"{ratio} > {limit('share')}\n"
         f"and {increase} >= {limit('calls')}\n"
-        f"and {_stretches(signal, medium)} >= {limit('buckets')}\n"
+        f"and count_over_time({bucket}[{reach(medium)}]) >= {limit('buckets')}\n"
         f"or\n{bucket} / {TOOLS.match} {TOOLS.calls}:bucket > {limit('share')}\n"
         f"and {bucket} >= {limit('burst')}"
     )
@@ -226,10 +227,10 @@ CONDITIONS: dict[str, Condition] = {
     ),
     "permission_denied": _of_signal(TOOLS, signals.PERMISSION_DENIED, "long", _DENIED),
     "policy_refusals_elevated": _of_signal(
-        TOOLS, signals.REFUSED, "long", {OUTCOME: Outcome.REFUSED.value}
+        TICKETS, signals.REFUSED, "slow", {OUTCOME: Outcome.REFUSED.value}
     ),
     "invalid_arguments_elevated": _of_signal(
-        TOOLS, signals.INVALID_ARGUMENT, "long", {CODE: signals.INVALID_ARGUMENT}
+        TICKETS, signals.INVALID_ARGUMENT, "slow", {CODE: signals.INVALID_ARGUMENT}
     ),
     "budget_exhaustion_rising": _of_signal(TOOLS, signals.BUDGET_EXHAUSTED, "medium"),
     "model_error_spike": _of_signal(MODELS, signals.MODEL_ERROR, "short"),

@@ -12,13 +12,14 @@ from toolfault.alerts.conditions import CONDITIONS
 from toolfault.alerts.places import expression, fires_somewhere, label, lowest
 from toolfault.alerts.signals import (
     MODELS,
+    TICKETS,
     TOOLS,
     bucket_of_place,
     buckets,
     first_values,
     long_window,
-    recent,
     short_window,
+    stretches,
     surprises,
 )
 from toolfault.alerts.spec import alert_name, seconds
@@ -27,14 +28,13 @@ from toolfault.alerts.words_pipeline import WORDS as PIPELINE_WORDS
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from toolfault.alerts.signals import Rule
+    from toolfault.alerts.signals import Family, Rule
     from toolfault.alerts.spec import Alert, Spec
 
 _SHORT = ("internal_error_spike", "many_tools_failing")
-_LONGER = (
-    "credential_rejected", "budget_exhaustion_rising", "internal_errors_elevated",
-    "permission_denied", "policy_refusals_elevated", "invalid_arguments_elevated",
-)  # fmt: skip
+_LASTING = ("internal_errors_elevated", "permission_denied")
+_LONGER = ("credential_rejected", "budget_exhaustion_rising", *_LASTING)
+_TICKETS = ("policy_refusals_elevated", "invalid_arguments_elevated")
 _MODEL = ("model_error_spike", "model_retries_exhausted")
 _EVENTS = (
     "unguarded_error", "backstop_reached", "unregistered_tool_called", "run_limit_exceeded",
@@ -54,14 +54,21 @@ def files(spec: Spec) -> dict[str, dict[str, Any]]:
     learned = spec.baseline.learned
     return {
         "toolfault-baseline.rules.yml": _file(
-            _group("toolfault-baseline-tool", learned, baseline(spec, TOOLS)),
-            _group("toolfault-baseline-model", learned, baseline(spec, MODELS)),
+            *(
+                _group(f"toolfault-baseline-{family.subject}", learned, baseline(spec, family))
+                for family in (TOOLS, TICKETS, MODELS)
+            )
         ),
         "toolfault-tools.rules.yml": _file(
             _group("toolfault-tool", quick, [*_short(spec), *alerts(spec, _SHORT)])
         ),
         "toolfault-tools-long.rules.yml": _file(
             _group("toolfault-tool-long", stretch, [*_longer(spec), *alerts(spec, _LONGER)])
+        ),
+        "toolfault-tickets.rules.yml": _file(
+            _group("toolfault-ticket", learned, _slow(spec)),
+            # more often, so that what fires can be seen at any time
+            _group("toolfault-ticket-alerts", stretch, [*alerts(spec, _TICKETS)]),
         ),
         "toolfault-models.rules.yml": _file(
             _group("toolfault-model", quick, [*_of_models(spec), *alerts(spec, _MODEL)]),
@@ -82,10 +89,7 @@ def files(spec: Spec) -> dict[str, dict[str, Any]]:
 def _short(spec: Spec) -> list[Rule]:
     """Of what no place pages on, nothing is recorded."""
     apart, burst = (lowest(spec, "internal_error_spike", name) for name in ("apart", "burst"))
-    return [
-        recent(spec, TOOLS, signals.INTERNAL, apart),
-        *short_window(spec, TOOLS, "short", min(2 * apart, burst)),
-    ]
+    return short_window(spec, TOOLS, "short", min(apart, burst))
 
 
 def _longer(spec: Spec) -> list[Rule]:
@@ -93,10 +97,22 @@ def _longer(spec: Spec) -> list[Rule]:
     return [
         *buckets(spec, TOOLS),
         *first_values(spec, TOOLS, TOOLS.watched["short"]),
-        *long_window(TOOLS, spec.windows.medium, (exhausted, denied)),
+        *long_window(TOOLS, spec.windows.medium, (exhausted, denied), 0),
         *surprises(spec, TOOLS, "medium"),
-        *long_window(TOOLS, spec.windows.long, TOOLS.watched["long"]),
-        *surprises(spec, TOOLS, "long"),
+        *_lasting(spec, TOOLS, "long", _LASTING),
+    ]
+
+
+def _slow(spec: Spec) -> list[Rule]:
+    return [*buckets(spec, TICKETS), *_lasting(spec, TICKETS, "slow", _TICKETS)]
+
+
+def _lasting(spec: Spec, family: Family, name: str, keys: tuple[str, ...]) -> list[Rule]:
+    window, floor = getattr(spec.windows, name), min(lowest(spec, key, "floor") for key in keys)
+    return [
+        *long_window(family, window, family.watched[name], floor),
+        stretches(spec, family, name),
+        *surprises(spec, family, name),
     ]
 
 

@@ -186,6 +186,8 @@ def _checked(spec: Spec, path: str, lines: dict[Field, int]) -> Spec:
 def _contradictions(spec: Spec) -> Iterator[tuple[Field, str]]:
     if seconds(spec.windows.short) < 2 * seconds(spec.windows.stretch):
         yield ("windows", "stretch"), "two of windows.stretch must fit into windows.short"
+    if seconds(spec.windows.slow) < 3 * seconds(spec.baseline.learned):
+        yield ("windows", "slow"), "three of baseline.learned must fit into windows.slow"
     known = {one.name: getattr(spec.alerts, one.name) for one in fields(Alerts)}
     for key, alert in known.items():
         yield from _unknown_owner(spec, ("alerts", key, "owner"), alert.owner)

@@ -54,17 +54,18 @@ class Family:
     labels: tuple[str, ...]
     calls_metric: str  # one series per subject
     signals: dict[str, str]  # name: the series that count it
+    pace: str = ""  # in the names of what is counted in long stretches
     watched: dict[str, tuple[str, ...]]  # over which of `Windows`: what is compared with its usual
 
     @property
     def bad(self) -> str:
         """The prefix of what counts bad events."""
-        return f"{'_'.join(self.labels)}_{SIGNAL}:toolfault"
+        return f"{'_'.join(self.labels)}_{SIGNAL}:toolfault{self.pace}"
 
     @property
     def calls(self) -> str:
         """The prefix of what counts calls."""
-        return f"{'_'.join(self.labels)}:toolfault_calls"
+        return f"{'_'.join(self.labels)}:toolfault{self.pace}_calls"
 
     @property
     def usual(self) -> str:
@@ -84,17 +85,27 @@ TOOLS = Family(
     calls_metric=f"{names.TOOL_CALL_DURATION}_count",
     signals={
         INTERNAL: _calls(Code.INTERNAL, Outcome.FAILED),
-        # a policy's or a person's refusal is no identity problem
         PERMISSION_DENIED: _calls(Code.PERMISSION_DENIED, Outcome.FAILED),
-        REFUSED: _calls(Code.PERMISSION_DENIED, Outcome.REFUSED),
-        INVALID_ARGUMENT: _calls(Code.INVALID_ARGUMENT, Outcome.FAILED, Outcome.INVALID),
         BUDGET_EXHAUSTED: total(names.BUDGET_EXHAUSTED_TOTAL),
     },
     watched={
         "short": (INTERNAL,),
         "medium": (BUDGET_EXHAUSTED,),
-        "long": (INTERNAL, PERMISSION_DENIED, REFUSED, INVALID_ARGUMENT),
+        "long": (INTERNAL, PERMISSION_DENIED),
     },
+)
+#: What nobody is called for: looked at in stretches of half an hour, which costs a sixth.
+TICKETS = Family(
+    subject="ticket",
+    labels=TOOL,
+    calls_metric=TOOLS.calls_metric,
+    signals={
+        # a policy's or a person's refusal is no identity problem
+        REFUSED: _calls(Code.PERMISSION_DENIED, Outcome.REFUSED),
+        INVALID_ARGUMENT: _calls(Code.INVALID_ARGUMENT, Outcome.FAILED, Outcome.INVALID),
+    },
+    pace="_slow",
+    watched={"slow": (REFUSED, INVALID_ARGUMENT)},
 )
 MODELS = Family(
     subject="model",
@@ -128,7 +139,10 @@ def short_window(spec: Spec, family: Family, name: str, least: float = 1) -> lis
             "record": calls,
             "expr": f"{by} (\n{inside(called)}\n  or\n  {family.calls}:first {affected}\n)",
         },
-        _ratio(family, window),
+        {
+            "record": f"{family.bad}:ratio{window}",
+            "expr": f"{bad} / {family.match} {calls}",
+        },
         *surprises(spec, family, name),
     ]
 
@@ -145,21 +159,37 @@ def first_values(spec: Spec, family: Family, signals: tuple[str, ...]) -> list[R
     return _of_each(family, "first", first, signals)
 
 
-def long_window(family: Family, window: str, signals: tuple[str, ...]) -> list[Rule]:
-    """The same of a longer window, of which the counts of its stretches are read, not every scrape."""
-    stretches = selector(f"{family.bad}:bucket", any_of(SIGNAL, signals))
+def now(spec: Spec, family: Family, series: str) -> str:
+    """The present value of what is recorded; of what is recorded seldom the last."""
+    return last(spec, series) if family.pace else series
+
+
+def long_window(family: Family, window: str, signals: tuple[str, ...], floor: float) -> list[Rule]:
+    """The same of a longer window, of which the counts of its stretches are read, not every scrape.
+
+    Nothing is recorded of what is not more than a floor of the calls: that is most of what goes wrong.
+    """
     bad, calls = f"{family.bad}:increase{window}", f"{family.calls}:increase{window}"
+    ratio = f"{family.bad}:ratio{window}"
+    stretches = selector(f"{family.bad}:bucket", any_of(SIGNAL, signals))
+    counted = f"sum_over_time({stretches}[{reach(window)}])"
+    called = f"sum_over_time({family.calls}:bucket[{reach(window)}])"
     return [
-        {"record": bad, "expr": f"sum_over_time({stretches}[{reach(window)}])"},
-        {
-            "record": calls,
-            "expr": (
-                f"sum_over_time({family.calls}:bucket[{reach(window)}])\n"
-                f"and on ({', '.join(family.labels)}) {bad}"
-            ),
-        },
-        _ratio(family, window),
+        {"record": ratio, "expr": f"{counted} / {family.match} {called} > {number(floor)}"},
+        {"record": bad, "expr": f"{counted}\nand {ratio}"},
+        {"record": calls, "expr": f"{called}\nand on ({', '.join(family.labels)}) {ratio}"},
     ]
+
+
+def stretches(spec: Spec, family: Family, name: str) -> Rule:
+    """In how many stretches it happened that were not long ago."""
+    window = getattr(spec.windows, name)
+    within = spec.windows.sustained if name == "long" else window
+    bucket = selector(f"{family.bad}:bucket", any_of(SIGNAL, family.watched[name]))
+    return {
+        "record": f"{family.bad}:stretches{window}",
+        "expr": f"count_over_time({bucket}[{reach(within)}])\nand {family.bad}:ratio{window}",
+    }
 
 
 def reach(window: str) -> str:
@@ -171,13 +201,6 @@ def last(spec: Spec, series: str, offset: str = "") -> str:
     """The last value that was learned by then."""
     look = f"{series}[{shown(seconds(spec.baseline.learned) + 60)}]"
     return f"last_over_time({look} offset {offset})" if offset else f"last_over_time({look})"
-
-
-def _ratio(family: Family, window: str) -> Rule:
-    return {
-        "record": f"{family.bad}:ratio{window}",
-        "expr": f"{family.bad}:increase{window} / {family.match} {family.calls}:increase{window}",
-    }
 
 
 def surprises(spec: Spec, family: Family, name: str) -> list[Rule]:
@@ -206,22 +229,12 @@ def surprises(spec: Spec, family: Family, name: str) -> list[Rule]:
     ]
 
 
-def recent(spec: Spec, family: Family, signal: str, least: float) -> Rule:
-    """The count of the last stretch; a series that is not a stretch old yet is left to the next."""
-    series, stretch = family.signals[signal], spec.windows.stretch
-    apart = f"{series} - {series} offset {stretch} >= {number(least)}"
-    return {
-        "record": f"{family.bad}:recent",
-        "expr": summed(spec, family.labels, apart),
-        "labels": {SIGNAL: signal},
-    }
-
-
 def buckets(spec: Spec, family: Family) -> list[Rule]:
     """Counts of stretches that do not overlap, so that their sum is a count."""
+    stretch = spec.baseline.learned if family.pace else spec.baseline.bucket
 
     def counted(series: str) -> str:
-        return step(spec, family.labels, series, spec.baseline.bucket)
+        return step(spec, family.labels, series, stretch)
 
     return _of_each(family, "bucket", counted, tuple(family.signals))
 

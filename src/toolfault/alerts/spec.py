@@ -61,7 +61,7 @@ class Above(Alert):
 class Spike(Above):
     """Above the usual, and no single conversation's doing: it goes on, or is more than two could do."""
 
-    apart: Whole = 3  # in each of the last two `Windows.stretch`
+    apart: Whole = 3  # in each of two `Windows.stretch`, or twice that in each of two short windows
     burst: Whole = 30  # or in the short window: 2 x 12 calls of a run, rounded up
 
 
@@ -113,9 +113,10 @@ class Windows:
     stretch: Window = "2m"  # longer than one user's retries take
     medium: Window = "15m"
     long: Window = "1h"
-    sustained: Window = "30m"  # in whose stretches of five minutes something keeps happening
+    slow: Window = "6h"  # of what is only a ticket
+    sustained: Window = "30m"  # of the long window: in whose stretches something keeps happening
     near: Window = "2m"  # a scrape no older than this shows how things are
-    evaluation: Window = "1m"  # of the short window; all longer ones every `Baseline.bucket`
+    evaluation: Window = "1m"  # of the short window; of longer ones whenever a stretch ends
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -126,7 +127,7 @@ class Baseline:
 
     days: Annotated[int, Field(ge=1, le=14)] = 7  # of whose ratios the median is taken
     learned: Annotated[str, Field(pattern=r"^[1-9][0-9]{0,3}[sm]$")] = (
-        "30m"  # anew; until then not usual
+        "30m"  # anew, until then not usual; the stretch that the slow window is a sum of, too
     )
     prior_ratio: Share = 0.1  # assumed of what has no history ...
     prior_calls: Positive = 20.0  # ... and worth this many calls
@@ -137,7 +138,7 @@ class Baseline:
     bridge: Window = (
         "61m"  # what was learned so long before a window is of an hour that reaches into it
     )
-    bucket: Window = "5m"  # the stretch that longer windows are sums of
+    bucket: Window = "5m"  # the stretch that the medium and long windows are sums of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -229,10 +230,10 @@ class Alerts:
         severity="warning", keep="15m", nats=12.0, factor=2.0, floor=0.01
     )
     policy_refusals_elevated: Sustained = Sustained(
-        severity="ticket", keep="30m", nats=12.0, factor=2.0, floor=0.01
+        severity="ticket", keep="1h", nats=12.0, factor=2.0, floor=0.01
     )
     invalid_arguments_elevated: Sustained = Sustained(
-        severity="ticket", keep="30m", nats=12.0, factor=2.0, floor=0.01
+        severity="ticket", keep="1h", nats=12.0, factor=2.0, floor=0.01
     )
     model_error_spike: Above = Above(
         severity="critical", wait="1m", keep="10m", nats=14.0, factor=3.0, floor=0.01

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING
 
 from toolfault.alerts.promql import selector
-from toolfault.alerts.signals import SIGNAL, last
+from toolfault.alerts.signals import SIGNAL, last, now
 from toolfault.alerts.spec import seconds
 
 if TYPE_CHECKING:
@@ -70,6 +70,8 @@ def _of_spec(spec: Spec) -> dict[str, str]:
         "sustained": spoken(spec.windows.sustained),
         "medium": spoken(spec.windows.medium),
         "long": spoken(spec.windows.long),
+        "slow": spoken(spec.windows.slow),
+        "slow_stretch": spoken(spec.baseline.learned),
         "tools_job": spec.jobs.tools,
         "value": '{{ $value | printf "%.0f" }}',
         "value%": "{{ $value | humanizePercentage }}",
@@ -97,8 +99,8 @@ def _quoted(spec: Spec, words: Words) -> dict[str, str]:
     family, signal, name = words.quotes
     window = getattr(spec.windows, name)
     every, of_signal = _of_subject(family), {SIGNAL: signal}
-    count = selector(f"{family.bad}:increase{window}", every, **of_signal)
-    calls = selector(f"{family.calls}:increase{window}", every)
+    count = now(spec, family, selector(f"{family.bad}:increase{window}", every, **of_signal))
+    calls = now(spec, family, selector(f"{family.calls}:increase{window}", every))
     usual = last(spec, selector(f"{family.usual}:ratio{window}", every, **of_signal))
     return {
         "count": _asked(family, count, 'printf "%.0f"'),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from toolfault.alerts import signals
-from toolfault.alerts.signals import TOOLS
+from toolfault.alerts.signals import TICKETS, TOOLS
 from toolfault.alerts.words import OPEN_LIST, Words
 from toolfault.taxonomy import Code
 
@@ -19,8 +19,8 @@ WORDS: dict[str, Words] = {
         meaning=(
             "Calls of one tool end in errors that nobody mapped, more than <factor> times as often as "
             "this tool does at this hour, and it is no single conversation's doing: at least <apart> in "
-            "each of the last two stretches of <stretch>, or <burst> within <short>. Users are being told "
-            "that the tool failed."
+            "each of the last two stretches of <stretch>, or twice as many in each of the last two stretches "
+            "of <short>, or <burst> within <short>. Users are being told that the tool failed."
         ),
         checks=(
             OPEN_LIST,
@@ -131,11 +131,12 @@ WORDS: dict[str, Words] = {
         summary="Calls of <tool> are refused by policy or by a person more often than usual.",
         description=(
             f"{_TOOL}: <value%> of calls (<count> of <calls_made>) were refused before they ran in "
-            "the last <long>; usual: <usual%>."
+            "the last <slow>; usual: <usual%>."
         ),
         meaning=(
             "Nothing is broken and nothing ran: a policy or a person said no, more than <factor> times "
-            "as often as usual. Either the policy is wrong, or the model tries what it should not."
+            "as often as usual over <slow>, in at least <buckets> stretches of <slow_stretch>. Either the "
+            "policy is wrong, or the model tries what it should not."
         ),
         checks=(
             "Open `lookup_url` and group by reason: which rule says no?",
@@ -147,18 +148,19 @@ WORDS: dict[str, Words] = {
             "An instruction or a model version that calls the tool more eagerly.",
             "Somebody steering the agent to tools it should not use.",
         ),
-        over="Refusals are back at their usual share over <long>.",
-        quotes=(TOOLS, signals.REFUSED, "long"),
+        over="Refusals are back at their usual share over <slow>.",
+        quotes=(TICKETS, signals.REFUSED, "slow"),
     ),
     "invalid_arguments_elevated": Words(
         summary="The model gives <tool> invalid arguments more often than usual.",
         description=(
             f"{_TOOL}: <value%> of calls (<count> of <calls_made>) had invalid arguments in the last "
-            "<long>; usual: <usual%>. The linked list names the fields."
+            "<slow>; usual: <usual%>. The linked list names the fields."
         ),
         meaning=(
             "Calls fail because their arguments do not match, more than <factor> times as often as "
-            "usual. Runs become slower and dearer, some give up."
+            "usual over <slow>, in at least <buckets> stretches of <slow_stretch>. Runs become slower and "
+            "dearer, some give up."
         ),
         checks=(
             "Open `lookup_url`: which field is it?",
@@ -170,8 +172,8 @@ WORDS: dict[str, Words] = {
             "A description that no longer says the format, such as that of a date.",
             "A new model, or a shorter context that cuts the description off.",
         ),
-        over="Invalid arguments are back at their usual share over <long>.",
-        quotes=(TOOLS, signals.INVALID_ARGUMENT, "long"),
+        over="Invalid arguments are back at their usual share over <slow>.",
+        quotes=(TICKETS, signals.INVALID_ARGUMENT, "slow"),
     ),
     "budget_exhaustion_rising": Words(
         summary="More conversations than usual give up on <tool>: what it depends on is failing.",

@@ -61,7 +61,7 @@ def stats(spec: Spec) -> tuple[Panel, ...]:
             kind="stat", title="Tools above usual", unit="none", width=4, height=4,
             limits={0: GOOD, 1: WARN, 5: BAD},
             says=f"Tools with a failure signal whose surprise is above {limit:g} nats in the last "
-            f"{spec.windows.short}, {spec.windows.medium} or {spec.windows.long}.",
+            f"{spec.windows.short}, {spec.windows.medium} or {spec.windows.long}, for tickets {spec.windows.slow}.",
             queries=(
                 Prom(expr=f"count(count by ({', '.join(TOOL)}) ((\n{surprise}\n) > {limit:g})) or vector(0)"),
             ),

@@ -6,12 +6,13 @@ from typing import TYPE_CHECKING
 
 from toolfault import conventions as names
 from toolfault.alerts.promql import TOOL, replicas_once, selector, total
-from toolfault.alerts.signals import SIGNAL, TOOLS
+from toolfault.alerts.signals import SIGNAL, TICKETS, TOOLS, now
 from toolfault.alerts.spec import alert_name
 from toolfault.dashboards.spec import Variable
 from toolfault.taxonomy import Outcome
 
 if TYPE_CHECKING:
+    from toolfault.alerts.signals import Family
     from toolfault.alerts.spec import Spec
 
 CHOSEN_PLACE = ",".join(
@@ -77,18 +78,25 @@ def quantile(spec: Spec, of: float, metric: str, matchers: str = CHOSEN, *by: st
     return f"histogram_quantile({of:g}, {buckets})"
 
 
-def recorded(what: str, window: str, signal: str = "") -> str:
+def recorded(what: str, window: str, signal: str) -> str:
     """A series of the alerts' recording rules: increase, ratio, times or surprise of a window."""
-    matchers = [CHOSEN, *([f'{SIGNAL}="{signal}"'] if signal else [])]
-    return selector(f"{TOOLS.bad}:{what}{window}", ",".join(matchers))
+    return _recorded(TOOLS, what, window, f'{CHOSEN},{SIGNAL}="{signal}"')
+
+
+def _recorded(family: Family, what: str, window: str, matchers: str) -> str:
+    return selector(f"{family.bad}:{what}{window}", matchers)
 
 
 def every_window(spec: Spec, what: str) -> str:
-    """The same over the short, medium and long windows, told apart by a label."""
-    windows = (spec.windows.short, spec.windows.medium, spec.windows.long)
+    """The same over every window, told apart by a label."""
+    vectors = {
+        getattr(spec.windows, name): family
+        for family in (TOOLS, TICKETS)
+        for name in family.watched
+    }
     return "\nor\n".join(
-        f'label_replace({recorded(what, window)}, "window", "{window}", "", "")'
-        for window in windows
+        f'label_replace({now(spec, family, _recorded(family, what, window, CHOSEN))}, "window", "{window}", "", "")'
+        for window, family in vectors.items()
     )
 
 
