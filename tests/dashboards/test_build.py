@@ -6,7 +6,7 @@ import sys
 
 import yaml
 
-from toolfault.alerts.spec import Spec
+from toolfault.alerts.spec import Baseline, Spec, Windows
 from toolfault.dashboards.build import outputs
 
 
@@ -49,6 +49,13 @@ def test_links_and_limits_are_those_of_the_settings(tmp_path):
     assert "https://errors.example/errors?" in text
     assert "localhost:8700" not in text
     assert "max without (pod) (" in (tmp_path / "out/tool.json").read_text()
+
+
+def test_windows_of_the_same_length_do_not_hide_one_another():
+    spec = Spec(windows=Windows(slow="1h"), baseline=Baseline(learned="20m"))
+    overview = outputs(spec)["overview.json"]
+    assert "service_environment_tool_signal:toolfault:surprise1h" in overview
+    assert "service_environment_tool_signal:toolfault_slow:surprise1h" in overview
 
 
 def test_a_mistake_in_the_settings_is_a_sentence(tmp_path):

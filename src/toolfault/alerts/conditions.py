@@ -84,15 +84,15 @@ def _above(spec: Spec, family: Family, signal: str, window: str, limit: Limit) -
 def _spike(spec: Spec, limit: Limit) -> str:
     """Above the usual level, and either it goes on or it is more than two conversations could make."""
     short, apart = spec.windows.short, limit("apart")
-    counted = _counted(TOOLS, signals.INTERNAL, short)
-    before = f"{counted} offset {spec.windows.stretch}"
-    earlier = f"{counted} offset {shown(2 * seconds(spec.windows.stretch))}"
+    risen = selector(f"{TOOLS.bad}:risen{short}", **{SIGNAL: signals.INTERNAL})
+    before = f"{risen} offset {spec.windows.stretch}"
+    earlier = f"{risen} offset {shown(2 * seconds(spec.windows.stretch))}"
     # of the counts that are at hand: to read the counters of each stretch costs as much as all else
     goes_on = (
-        f"{counted} >= {limit('burst')}\n"
-        f"or\n{counted} - {before} >= {apart}\n"
+        f"{_counted(TOOLS, signals.INTERNAL, short)} >= {limit('burst')}\n"
+        f"or\n{risen} - {before} >= {apart}\n"
         f"and {before} - ({earlier} or 0 * {before}) >= {apart}\n"
-        f"or\n{counted} >= 2 * {apart}\nand {counted} offset {short} >= 2 * {apart}"
+        f"or\n{risen} >= 2 * {apart}\nand {risen} offset {short} >= 2 * {apart}"
     )
     above = _above(spec, TOOLS, signals.INTERNAL, short, limit)
     return f"{above}\nand (\n{inside(goes_on)}\n)"

@@ -18,6 +18,7 @@ from toolfault.alerts.signals import (
     buckets,
     first_values,
     long_window,
+    risen,
     short_window,
     stretches,
     surprises,
@@ -89,7 +90,10 @@ def files(spec: Spec) -> dict[str, dict[str, Any]]:
 def _short(spec: Spec) -> list[Rule]:
     """Of what no place pages on, nothing is recorded."""
     apart, burst = (lowest(spec, "internal_error_spike", name) for name in ("apart", "burst"))
-    return short_window(spec, TOOLS, "short", min(apart, burst))
+    return [
+        *short_window(spec, TOOLS, "short", min(apart, burst)),
+        risen(spec, TOOLS, "short"),
+    ]
 
 
 def _longer(spec: Spec) -> list[Rule]:

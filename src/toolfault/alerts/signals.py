@@ -159,6 +159,22 @@ def first_values(spec: Spec, family: Family, signals: tuple[str, ...]) -> list[R
     return _of_each(family, "first", first, signals)
 
 
+def risen(spec: Spec, family: Family, name: str) -> Rule:
+    """The count without first values, of which it is known only to a stretch when they came.
+
+    They are counted when that stretch ends: one burst would look like two.
+    """
+    window, (signal,) = getattr(spec.windows, name), family.watched[name]
+    counted, first = (
+        selector(f"{family.bad}:{what}", **{SIGNAL: signal})
+        for what in (f"increase{window}", "first")
+    )
+    return {
+        "record": f"{family.bad}:risen{window}",
+        "expr": f"{counted} - {first}\nor\n{counted}",
+    }
+
+
 def now(spec: Spec, family: Family, series: str) -> str:
     """The present value of what is recorded; of what is recorded seldom the last."""
     return last(spec, series) if family.pace else series

@@ -31,8 +31,8 @@ if TYPE_CHECKING:
 
 _SEVERITIES = {"critical": BAD, "warning": WARN, "ticket": PLAIN}
 _LEGEND = "{{tool}} · {{service}} · {{environment}}"
-_QUIET = "Nothing of this kind happened in the time shown"
-_RARE = "Nothing is recorded of what did not happen."
+_QUIET = "Nothing of this kind in the time shown, or less than any alert is about"
+_RARE = "Nothing is recorded of what did not happen, or is too little for an alert."
 
 
 @dataclass(frozen=True, slots=True)

@@ -89,15 +89,15 @@ def _recorded(family: Family, what: str, window: str, matchers: str) -> str:
 
 def every_window(spec: Spec, what: str) -> str:
     """The same over every window, told apart by a label."""
-    vectors = {
-        getattr(spec.windows, name): family
-        for family in (TOOLS, TICKETS)
-        for name in family.watched
-    }
+    watched = [(family, name) for family in (TOOLS, TICKETS) for name in family.watched]
     return "\nor\n".join(
-        f'label_replace({now(spec, family, _recorded(family, what, window, CHOSEN))}, "window", "{window}", "", "")'
-        for window, family in vectors.items()
+        _over(spec, family, getattr(spec.windows, name), what) for family, name in watched
     )
+
+
+def _over(spec: Spec, family: Family, window: str, what: str) -> str:
+    series = now(spec, family, _recorded(family, what, window, CHOSEN))
+    return f'label_replace({series}, "window", "{window}", "", "")'
 
 
 def narrowed(expression: str) -> str:
