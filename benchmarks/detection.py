@@ -228,7 +228,7 @@ def stages(spec: Spec) -> list[tuple[str, list[dict]]]:
         (bucket, (":increase1h", ":stretches1h", ":times1h")),
         (bucket, (":surprise1h",)),
         (quick, ("toolfault:increase5m",)),
-        (quick, ("_calls:increase5m",)),
+        (quick, ("_calls:increase5m", ":risen5m")),
         (quick, ("toolfault:ratio5m",)),
         (quick, (":times5m",)),
         (quick, (":surprise5m",)),
