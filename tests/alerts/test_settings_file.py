@@ -8,7 +8,7 @@ from tests.alerts.checks import run
 from toolfault.alerts.build import build, outputs
 from toolfault.alerts.rules import files
 from toolfault.alerts.settings_file import read, schema
-from toolfault.alerts.spec import Spec
+from toolfault.alerts.spec import Alerts, Spec, alert_name
 from toolfault.settings import SettingError
 
 
@@ -106,11 +106,37 @@ def test_what_is_given_replaces_the_shipped_value_and_nothing_else(tmp_path):
         ),
         (
             "windows:\n  slow: 1h\n",
-            "mine.yml:2: windows.slow: three of baseline.learned must fit into windows.slow.",
+            "mine.yml:2: windows.slow: 3 of baseline.learned must fit into windows.slow.",
         ),
         (
             "baseline: {learned: 150m}\n",
-            "mine.yml:1: the file: three of baseline.learned must fit into windows.slow.",
+            "mine.yml:1: the file: 3 of baseline.learned must fit into windows.slow.",
+        ),
+        (
+            "windows:\n  sustained: 10m\n",
+            "mine.yml:2: windows.sustained: 3 of baseline.bucket must fit into windows.sustained.",
+        ),
+        (
+            "alerts:\n  credential_rejected:\n    buckets: 4\n",
+            "mine.yml:3: alerts.credential_rejected.buckets: 4 of baseline.bucket must fit into "
+            "windows.medium.",
+        ),
+        (
+            "places:\n  - service: a\n    alerts:\n      policy_refusals_elevated: {buckets: 13}\n",
+            "mine.yml:4: places.0.alerts.policy_refusals_elevated.buckets: 13 of baseline.learned "
+            "must fit into windows.slow.",
+        ),
+        (
+            "windows:\n  evaluation: 3m\n",
+            "mine.yml:2: windows.evaluation: windows.evaluation must fit into windows.stretch.",
+        ),
+        (
+            "windows:\n  medium: 5m\n",
+            "mine.yml:2: windows.medium: windows.medium must be longer than windows.short.",
+        ),
+        (
+            "windows:\n  long: 15m\n",
+            "mine.yml:2: windows.long: windows.long must be longer than windows.medium.",
         ),
         (
             "alerts:\n  watchdog:\n    severity: loud\n",
@@ -238,6 +264,11 @@ def test_a_place_that_is_no_folder_is_told_in_a_sentence(tmp_path):
         SettingError, match=r"cannot be written \(.+\)\. Name a folder that can be written to\."
     ):
         build(tmp_path / "file", Spec())
+
+
+def test_a_duration_shorter_than_a_second_is_told_in_milliseconds(tmp_path):
+    spec = _read(tmp_path, "windows: {short: 1500ms, stretch: 500ms, evaluation: 100ms}\n")
+    assert "each of the last two stretches of 500 milliseconds" in outputs(spec)["runbooks.md"]
 
 
 def test_the_schema_knows_every_setting_and_requires_none():
@@ -391,6 +422,81 @@ def test_a_place_that_pages_on_fewer_errors_than_elsewhere_is_counted(tmp_path):
     # n = 300, E = 0.03, k = 4 in one stretch: S = 15.6 everywhere
     series = [_series(service, "prod", "open", 4, 0.0001) for service in ("vault", "shop")]
     _only_one_fires(tmp_path, 'service="vault",environment="prod",tool="open"', series)
+
+
+LOWER = """
+alerts:
+  policy_refusals_elevated: {enabled: false}
+places:
+  - service: vault
+    alerts:
+      KEY: {floor: 0.0005, buckets: 2, severity: critical, enabled: true}
+  - service: vault
+    environment: staging
+    alerts:
+      KEY: {enabled: false}
+"""
+#: Of 36,000 calls 30, in two stretches, where 3.6 were usual: 0.08 %, S = 37.2.
+SELDOM = """
+rule_files: [FILE]
+evaluation_interval: PACE
+tests:
+  - interval: PACE
+    input_series:
+      - {series: 'up{job="j",instance="a"}', values: 1x20}
+SERIES
+    promql_expr_test:
+      - expr: ALERTS{alertname="NAME"}
+        eval_time: LATER
+        exp_samples:
+          - {labels: 'ALERTS{alertname="NAME",alertstate="firing",severity="critical",LABEL,signal="SIGNAL",service="vault",environment="prod",tool="open"}', value: 1}
+"""
+RARE = """\
+      - {series: 'toolfault_tool_call_duration_seconds_count{job="j",instance="a",PLACE}', values: 0+3000x20}
+      - {series: 'toolfault_tool_calls_total{job="j",instance="a",PLACE,COUNTED}', values: 0x10 15 30x8}
+      - {series: 'service_environment_tool_signal:USUAL{PLACE,signal="SIGNAL"}', values: 0.0001x20}
+"""
+LASTING = {
+    "KEY": "internal_errors_elevated",
+    "FILE": "toolfault-tools-long.rules.yml",
+    "PACE": "5m",
+    "LATER": "1h",
+    "USUAL": "toolfault_baseline:ratio1h",
+    "COUNTED": 'outcome="failed",code="INTERNAL"',
+    "LABEL": 'code="INTERNAL"',
+    "SIGNAL": "INTERNAL",
+}
+TICKET = {
+    "KEY": "policy_refusals_elevated",
+    "FILE": "toolfault-tickets.rules.yml",
+    "PACE": "30m",
+    "LATER": "6h",
+    "USUAL": "toolfault_slow_baseline:ratio6h",
+    "COUNTED": 'outcome="refused",code="PERMISSION_DENIED"',
+    "LABEL": 'outcome="refused"',
+    "SIGNAL": "REFUSED",
+}
+
+
+@pytest.mark.parametrize("texts", [LASTING, TICKET], ids=["lasting", "ticket"])
+def test_a_place_with_a_lower_floor_and_fewer_stretches_is_recorded_and_told(tmp_path, texts):
+    build(tmp_path, _read(tmp_path, LOWER.replace("KEY", texts["KEY"])))
+    places = (("vault", "prod"), ("vault", "staging"), ("shop", "prod"))
+    named = [f'service="{one}",environment="{other}",tool="open"' for one, other in places]
+    cases = SELDOM.replace("SERIES", "".join(RARE.replace("PLACE", place) for place in named))
+    for mark, text in {**texts, "NAME": alert_name(texts["KEY"])}.items():
+        cases = cases.replace(mark, text)
+    _passes(tmp_path, cases)
+
+
+OFF = "alerts:\n" + "".join(f"  {key}: {{enabled: false}}\n" for key in Alerts.__slots__)
+
+
+def test_without_any_alert_the_rules_are_still_rules(tmp_path):
+    build(tmp_path, _read(tmp_path, OFF))
+    checked = run("promtool", "check", "rules", "--lint-fatal", *tmp_path.glob("*.rules.yml"))
+    assert checked.returncode == 0, checked.stdout + checked.stderr
+    assert not any("alert:" in path.read_text() for path in tmp_path.glob("*.rules.yml"))
 
 
 def test_an_alert_that_is_switched_off_is_left_out_everywhere(tmp_path):

@@ -25,7 +25,9 @@ def annotated(spec: Spec, key: str, alert: Alert) -> dict[str, str]:
     """The annotations of an alert; both links lead to the stretch in which the condition arose."""
     words, window = WORDS[key], CONDITIONS[key].window
     length = seconds(getattr(spec.windows, window)) if window else _AN_HOUR
-    back = length + seconds(alert.wait)
+    # what is recorded seldom is as old as that when it is told
+    age = seconds(spec.baseline.learned) if window == "slow" else 0
+    back = length + age + seconds(alert.wait)
     return {
         "summary": fill(words.summary, spec, alert, words),
         "description": fill(words.description, spec, alert, words),

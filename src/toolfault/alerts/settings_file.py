@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 from dataclasses import fields
-from itertools import islice
+from itertools import islice, pairwise
 from typing import TYPE_CHECKING, Any
 
 import yaml
@@ -21,7 +21,8 @@ if TYPE_CHECKING:
 
     from pydantic_core import ErrorDetails
 
-    from toolfault.alerts.overrides import Place
+    from toolfault.alerts.overrides import Change, Place
+    from toolfault.alerts.spec import Alert
 
 _ADAPTER = TypeAdapter(Spec)
 Field = tuple[str | int, ...]
@@ -184,17 +185,41 @@ def _checked(spec: Spec, path: str, lines: dict[Field, int]) -> Spec:
 
 
 def _contradictions(spec: Spec) -> Iterator[tuple[Field, str]]:
-    if seconds(spec.windows.short) < 2 * seconds(spec.windows.stretch):
-        yield ("windows", "stretch"), "two of windows.stretch must fit into windows.short"
-    if seconds(spec.windows.slow) < 3 * seconds(spec.baseline.learned):
-        yield ("windows", "slow"), "three of baseline.learned must fit into windows.slow"
+    yield from _wrong_windows(spec)
     known = {one.name: getattr(spec.alerts, one.name) for one in fields(Alerts)}
     for key, alert in known.items():
         yield from _unknown_owner(spec, ("alerts", key, "owner"), alert.owner)
+        yield from _too_many_buckets(spec, ("alerts", key, "buckets"), alert)
     for index, place in enumerate(spec.places):
         yield from _wrong_place(spec, index, place)
         for key in place.alerts:
             yield from _wrong_change(spec, ("places", index, "alerts", key), place, known)
+
+
+def _wrong_windows(spec: Spec) -> Iterator[tuple[Field, str]]:
+    windows = spec.windows
+    if seconds(windows.short) < 2 * seconds(windows.stretch):
+        yield ("windows", "stretch"), "two of windows.stretch must fit into windows.short"
+    if seconds(windows.stretch) < seconds(windows.evaluation):
+        yield ("windows", "evaluation"), "windows.evaluation must fit into windows.stretch"
+    for shorter, longer in pairwise(("short", "medium", "long")):
+        if seconds(getattr(windows, shorter)) >= seconds(getattr(windows, longer)):
+            yield ("windows", longer), f"windows.{longer} must be longer than windows.{shorter}"
+
+
+def _too_many_buckets(
+    spec: Spec, field: Field, alert: Alert | Change
+) -> Iterator[tuple[Field, str]]:
+    """Of an alert that needs something in several stretches: whether its window has so many."""
+    key, buckets = str(field[-2]), getattr(alert, "buckets", None)
+    stretch, window = {"medium": ("bucket", "medium"), "slow": ("learned", "slow")}.get(
+        CONDITIONS[key].window or "", ("bucket", "sustained")
+    )
+    of, into = getattr(spec.baseline, stretch), getattr(spec.windows, window)
+    if buckets and buckets * seconds(of) > seconds(into):
+        shipped = buckets == getattr(getattr(Alerts(), key), "buckets", None)
+        where = ("windows", window) if shipped else field
+        yield where, f"{buckets} of baseline.{stretch} must fit into windows.{window}"
 
 
 def _wrong_place(spec: Spec, index: int, place: Place) -> Iterator[tuple[Field, str]]:
@@ -223,6 +248,7 @@ def _wrong_change(
         if not hasattr(known[key], name):
             yield (*field, name), f"{alert_name(key)} has no such limit"
     yield from _unknown_owner(spec, (*field, "owner"), place.alerts[key].owner)
+    yield from _too_many_buckets(spec, (*field, "buckets"), place.alerts[key])
 
 
 def _unknown_owner(spec: Spec, field: Field, owner: str | None) -> Iterator[tuple[Field, str]]:

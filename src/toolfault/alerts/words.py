@@ -23,7 +23,9 @@ OPEN_LIST = (
     "Open `lookup_url`: the newest failed calls. Take one reference and read its card, then its "
     "exception detail."
 )
-_UNITS = ((86400, "day"), (3600, "hour"), (60, "minute"), (1, "second"))
+_UNITS = (
+    (86_400_000, "day"), (3_600_000, "hour"), (60_000, "minute"), (1000, "second"), (1, "millisecond"),
+)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,11 +47,11 @@ class Words:
 
 def spoken(duration: str) -> str:
     """A duration as people say it."""
-    length = seconds(duration)
+    length = round(1000 * seconds(duration))
     size, unit = next(
         (size, unit) for size, unit in _UNITS if length >= size and length % size == 0
     )
-    amount = int(length // size)
+    amount = length // size
     return f"{amount} {unit}{'s' if amount != 1 else ''}"
 
 
