@@ -325,7 +325,7 @@ CASES = (
 )
 
 
-def _series(service, environment, tool, failed=30, ratio=0.03):
+def _series(service, environment, tool, failed="30x20", ratio=0.03):
     place = f'job="j",instance="a",service="{service}",environment="{environment}",tool="{tool}"'
     named = f'service="{service}",environment="{environment}",tool="{tool}",signal="INTERNAL"'
     count = "toolfault_tool_call_duration_seconds_count"
@@ -335,7 +335,7 @@ def _series(service, environment, tool, failed=30, ratio=0.03):
         f"{{series: '{series}', values: {values}}}"
         for series, values in (
             (f"{count}{{{place}}}", "0+30x40"),
-            (calls, f"0x20 {failed}x20"),
+            (calls, f"0x20 {failed}"),
             (usual, f"{ratio}x40"),
         )
     )
@@ -420,8 +420,25 @@ places:
 def test_a_place_that_pages_on_fewer_errors_than_elsewhere_is_counted(tmp_path):
     build(tmp_path, _read(tmp_path, EASILY))
     # n = 300, E = 0.03, k = 4 in one stretch: S = 15.6 everywhere
-    series = [_series(service, "prod", "open", 4, 0.0001) for service in ("vault", "shop")]
+    series = [_series(service, "prod", "open", "4x20", 0.0001) for service in ("vault", "shop")]
     _only_one_fires(tmp_path, 'service="vault",environment="prod",tool="open"', series)
+
+
+FEWER_APART = """
+places:
+  - service: vault
+    alerts:
+      internal_error_spike: {apart: 2}
+"""
+
+
+def test_in_a_place_fewer_errors_in_each_stretch_can_be_enough(tmp_path):
+    build(tmp_path, _read(tmp_path, FEWER_APART))
+    # two at 10m30s, two at 12m30s; n = 300, E = 0.03, k = 4: S = 15.6 everywhere
+    series = [_series(service, "prod", "open", "2x3 4x16", 0.0001) for service in ("vault", "shop")]
+    cases = ONE_FIRES.replace("eval_time: 12m", "eval_time: 13m30s")
+    place = 'service="vault",environment="prod",tool="open"'
+    _passes(tmp_path, cases.replace("SERIES", ", ".join(series)).replace("PLACE", place))
 
 
 LOWER = """

@@ -39,6 +39,7 @@ FAST = Spec(
         stretch="4s",
         medium="30s",
         long="60s",
+        slow="2m",
         near="5s",
         evaluation="1s",
     ),
