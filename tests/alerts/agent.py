@@ -30,9 +30,12 @@ def down():
 
 
 ONE = [_broken("broken")]
+TWO = [_broken("broken_one"), _broken("broken_two")]
 SIX = [_broken(f"broken_{number}") for number in range(6)]
 #: What breaks: the tools, and how many calls each gets in one conversation.
-WAYS = {"one": (ONE, 1), "six": (SIX, 1), "denied": ([denied], 1), "down": ([down], 2)}
+WAYS = {
+    "one": (ONE, 1), "two": (TWO, 1), "six": (SIX, 1), "denied": ([denied], 1), "down": ([down], 2),
+}  # fmt: skip
 
 
 def main(way, conversations):

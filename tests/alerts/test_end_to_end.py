@@ -174,6 +174,26 @@ def test_a_burst_of_internal_errors_becomes_an_incident_on_the_card_and_ends(ser
     clock.show("the end")
 
 
+def test_two_tools_of_a_service_that_break_are_one_page_that_says_what_each_is(
+    service, pages, clock
+):
+    before = len(pages[0])
+    with _agent(service, "two", 60, clock):
+        _until(lambda: any("broken_two" in said for said in _triggered(pages, before)))
+        clock.show("the page")
+    page = pages[0][-1]
+    assert page["payload"]["summary"] == (
+        "INTERNAL errors of broken_one are far above the usual level: most likely a bug. "
+        "INTERNAL errors of broken_two are far above the usual level: most likely a bug."
+    )
+    links = {link["text"]: link["href"] for link in page["links"]}
+    assert links["Calls"].endswith("/errors?service=breaks-two&environment=test")
+    assert links["Dashboard"].endswith(
+        "/d/toolfault-overview?var-service=breaks-two&var-environment=test"
+    )
+    assert links["Runbook"].endswith("/runbooks#toolfaultinternalerrorspike")
+
+
 def test_a_rejected_credential_becomes_an_incident_and_a_page(service, pages, clock):
     before = len(pages[0])
     with _agent(service, "denied", 90, clock) as references:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from toolfault import conventions as names
 from toolfault.alerts.promql import PLACE, TOOL
 from toolfault.alerts.spec import alert_name
 
@@ -100,19 +101,7 @@ def _any_of(keys: tuple[str, ...]) -> str:
 def _receivers(spec: Spec) -> list[dict[str, Any]]:
     to = spec.receivers
     return [
-        {
-            "name": _PAGER,
-            "pagerduty_configs": [
-                {
-                    "routing_key_file": to.pager_key_file,
-                    "description": "{{ .CommonAnnotations.summary }}",
-                    "links": [
-                        {"text": text, "href": f"{{{{ .CommonAnnotations.{name} }}}}"}
-                        for text, name in _LINKS
-                    ],
-                }
-            ],
-        },
+        {"name": _PAGER, "pagerduty_configs": [_page(spec)]},
         _chat(_CHAT, to.chat_url_file, to.chat_channel),
         _chat(_TICKETS, to.chat_url_file, to.ticket_channel),
         *(
@@ -125,6 +114,34 @@ def _receivers(spec: Spec) -> list[dict[str, Any]]:
         },
         {"name": _TOOLFAULT, "webhook_configs": [_webhook(spec)]},
     ]
+
+
+def _page(spec: Spec) -> dict[str, Any]:
+    """Several tools of a service are one page: it says what each is, its links lead to the service."""
+    place = [f"{label}={{{{ .CommonLabels.{label} | urlquery }}}}" for label in PLACE]
+    of_service = {
+        "lookup_url": f"{spec.links.toolfault}/errors?{'&'.join(place)}",
+        "dashboard_url": (
+            f"{spec.links.grafana}/d/{names.DASHBOARDS['overview']}?"
+            f"{'&'.join(f'var-{one}' for one in place)}"
+        ),
+        "runbook_url": "",  # of one alert it is the same for all
+    }
+    return {
+        "routing_key_file": spec.receivers.pager_key_file,
+        "description": (
+            "{{ range $i, $one := or .Alerts.Firing .Alerts }}{{ if $i }} {{ end }}"
+            "{{ $one.Annotations.summary }}{{ end }}"
+        ),
+        "links": [
+            {
+                "text": text,
+                "href": f"{{{{ with .CommonAnnotations.{name} }}}}{{{{ . }}}}"
+                f"{{{{ else }}}}{of_service[name]}{{{{ end }}}}",
+            }
+            for text, name in _LINKS
+        ],
+    }
 
 
 _LINKS = (
