@@ -171,7 +171,7 @@ def risen(spec: Spec, family: Family, name: str) -> Rule:
     )
     return {
         "record": f"{family.bad}:risen{window}",
-        "expr": f"{counted} - {first}\nor\n{counted}",
+        "expr": f"{counted} - ({first} or 0 * {counted})",
     }
 
 
