@@ -10,6 +10,7 @@ import pytest
 import yaml
 from prometheus_client import CollectorRegistry
 
+from toolfault.alerts.overrides import Change, Place
 from toolfault.alerts.runbooks import sections
 from toolfault.alerts.spec import Alerts, Links, Spec, Sustained
 from toolfault.store.queries.base import open_engine
@@ -47,6 +48,7 @@ async def test_a_section_says_all_that_the_file_says(page):
         for text in (*section.checks, *section.causes, section.meaning, section.over):
             assert text.replace("`", "") in shown
         assert section.silence in shown
+        assert section.silencing in shown
     assert "`" not in shown
 
 
@@ -60,6 +62,12 @@ async def test_thresholds_and_owners_are_those_of_the_settings(browse):
     answer = await browse(alerts=mine).get("/runbooks")
     assert "more than 7 times the usual share" in answer.text
     assert "ticket: read it this week; owner payments &lt;team&gt;" in answer.text
+
+
+async def test_where_an_alert_is_different_is_told(browse):
+    off = Place(service="<sandbox>", alerts={"unguarded_error": Change(enabled=False)})
+    answer = await browse(alerts=Spec(places=(off,))).get("/runbooks")
+    assert answer.text.count("<li>Off in service &lt;sandbox&gt;.</li>") == 1
 
 
 async def test_it_opens_without_a_token_and_while_the_database_is_away():

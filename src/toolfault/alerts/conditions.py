@@ -12,7 +12,6 @@ from toolfault.alerts.promql import (
     PLACE,
     TOOL,
     inside,
-    number,
     replicas_once,
     rise,
     selector,
@@ -49,6 +48,8 @@ class Condition:
     labels: tuple[str, ...] = ()
     fixed: Mapping[str, str] = field(default_factory=dict)  # what cards and lists are matched by
     window: str | None = None  # of `Windows`
+    #: The alert whose results are counted; `expr` then says only how many are too many.
+    of: str | None = None
 
 
 def _of_signal(family: Family, signal: str, window: str, fixed: Where | None = None) -> Condition:
@@ -100,12 +101,6 @@ def _spike(spec: Spec, limit: Limit) -> str:
 
 def _counted(family: Family, signal: str, window: str, where: Where | None = None) -> str:
     return selector(f"{family.bad}:increase{window}", **{SIGNAL: signal, **(where or {})})
-
-
-def _many_tools(spec: Spec, limit: Limit) -> str:
-    one = spec.alerts.internal_error_spike
-    spikes = _spike(spec, lambda name: number(getattr(one, name)))
-    return f"count by ({', '.join(PLACE)}) (\n{inside(spikes)}\n) >= {limit('tools')}"
 
 
 def _of_service(spec: Spec, where: Where) -> str:
@@ -214,7 +209,12 @@ CONDITIONS: dict[str, Condition] = {
     ),
     "internal_errors_elevated": _of_signal(TOOLS, signals.INTERNAL, "long", _INTERNAL),
     "many_tools_failing": Condition(
-        expr=_many_tools, base=_of_service, labels=PLACE, fixed=_INTERNAL, window="short"
+        expr=lambda _, limit: f">= {limit('tools')}",
+        base=_of_service,
+        labels=PLACE,
+        fixed=_INTERNAL,
+        window="short",
+        of="internal_error_spike",
     ),
     "credential_rejected": Condition(
         expr=_rejected,

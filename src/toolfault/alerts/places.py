@@ -24,7 +24,11 @@ def changes(spec: Spec, key: str) -> list[tuple[Where, Change]]:
 
 def expression(spec: Spec, key: str) -> str:
     """The alert's expression, with the limits of each place, silent where it is switched off."""
-    text = CONDITIONS[key].expr(spec, _limits(spec, key))
+    condition = CONDITIONS[key]
+    text = condition.expr(spec, _limits(spec, key))
+    if condition.of is not None:
+        counted = inside(expression(spec, condition.of))
+        text = f"count by ({', '.join(condition.labels)}) (\n{counted}\n) {text}"
     if not any("enabled" in change.given() for _, change in changes(spec, key)):
         return text
     on = _by_place(spec, key, "enabled", getattr(spec.alerts, key).enabled)
@@ -32,7 +36,10 @@ def expression(spec: Spec, key: str) -> str:
 
 
 def fires_somewhere(spec: Spec, key: str) -> bool:
-    """Whether the alert is on, everywhere or at least in one place."""
+    """Whether the alert, and what it counts, is on everywhere or at least in one place."""
+    counted = CONDITIONS[key].of
+    if counted is not None and not fires_somewhere(spec, counted):
+        return False
     usual: bool = getattr(spec.alerts, key).enabled
     return usual or any(change.enabled for _, change in changes(spec, key))
 

@@ -73,6 +73,7 @@ def _of_spec(spec: Spec) -> dict[str, str]:
         "medium": spoken(spec.windows.medium),
         "long": spoken(spec.windows.long),
         "slow": spoken(spec.windows.slow),
+        "bucket": spoken(spec.baseline.bucket),
         "slow_stretch": spoken(spec.baseline.learned),
         "tools_job": spec.jobs.tools,
         "value": '{{ $value | printf "%.0f" }}',
@@ -86,8 +87,13 @@ def _of_limits(alert: Alert) -> dict[str, str]:
         value = getattr(alert, one.name)
         if isinstance(value, int | float) and not isinstance(value, bool):
             marks[one.name] = f"{value:g}"
-            marks[f"{one.name}%"] = f"{100 * value:g} %"
+            marks[f"{one.name}%"] = _percent(value)
+            marks[f"twice_{one.name}"] = f"{2 * value:g}"
     return {**marks, "wait": spoken(alert.wait) if seconds(alert.wait) else "0 seconds"}
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:g} %"
 
 
 def _of_labels() -> dict[str, str]:
@@ -104,10 +110,11 @@ def _quoted(spec: Spec, words: Words) -> dict[str, str]:
     count = now(spec, family, selector(f"{family.bad}:increase{window}", every, **of_signal))
     calls = now(spec, family, selector(f"{family.calls}:increase{window}", every))
     usual = last(spec, selector(f"{family.usual}:ratio{window}", every, **of_signal))
+    assumed = f"not known yet, {_percent(spec.baseline.prior_ratio)} is assumed"
     return {
         "count": _asked(family, count, 'printf "%.0f"'),
         "calls_made": _asked(family, calls, 'printf "%.0f"'),
-        "usual%": _asked(family, usual, "humanizePercentage"),
+        "usual%": _asked(family, usual, "humanizePercentage", assumed),
     }
 
 
@@ -115,8 +122,9 @@ def _of_subject(family: Family) -> str:
     return ",".join(f"{label}=%q" for label in family.labels)
 
 
-def _asked(family: Family, vector: str, shown: str) -> str:
+def _asked(family: Family, vector: str, shown: str, otherwise: str = "unknown") -> str:
     values = " ".join(f"$labels.{label}" for label in family.labels)
     # single quotes in the selector: the text stands in double quotes
     asked = f'printf "{vector.replace(chr(34), chr(39))}" {values} | query'
-    return f"{{{{ with {asked} }}}}{{{{ . | first | value | {shown} }}}}{{{{ else }}}}unknown{{{{ end }}}}"
+    value = f"{{{{ . | first | value | {shown} }}}}"
+    return f"{{{{ with {asked} }}}}{value}{{{{ else }}}}{otherwise}{{{{ end }}}}"

@@ -144,7 +144,10 @@ WORDS: dict[str, Words] = {
             "A backend that fails in a new way.",
             "A refactoring that moved a known bug.",
         ),
-        over="The group is resolved or muted in toolfault; a new occurrence in a new version reopens it.",
+        over=(
+            "Resolve or mute the group when it is dealt with; resolved, it reopens in a new version. The "
+            "alert ends by itself and does not wait for that, only until no other new group comes."
+        ),
     ),
     "dead_letters_waiting": Words(
         summary="Calls of <tool> wait to be replayed or written off.",

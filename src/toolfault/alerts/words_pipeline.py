@@ -45,7 +45,7 @@ WORDS: dict[str, Words] = {
     "telemetry_silent": Words(
         summary="<service> reports no tool calls though it usually does at this hour.",
         description=(
-            "<service> (<environment>) made <value> calls in five minutes at this time yesterday, and "
+            "<service> (<environment>) made <value> calls in <bucket> at this time yesterday, and "
             "none in the last <medium>."
         ),
         meaning="Either nobody uses the service, or its telemetry no longer arrives.",

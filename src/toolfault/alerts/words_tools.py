@@ -19,8 +19,9 @@ WORDS: dict[str, Words] = {
         meaning=(
             "Calls of one tool end in errors that nobody mapped, more than <factor> times as often as "
             "this tool does at this hour, and it is no single conversation's doing: at least <apart> in "
-            "each of the last two stretches of <stretch>, or twice as many in each of the last two stretches "
-            "of <short>, or <burst> within <short>. Users are being told that the tool failed."
+            "each of the last two stretches of <stretch>, or at least <twice_apart> in each of the last two "
+            "stretches of <short>, or at least <burst> within <short>. Users are being told that the tool "
+            "failed."
         ),
         checks=(
             OPEN_LIST,
@@ -39,11 +40,11 @@ WORDS: dict[str, Words] = {
         summary="INTERNAL errors of <tool> have been above the usual level for a while.",
         description=(
             f"{_TOOL}: <value%> of calls (<count> of <calls_made>) ended INTERNAL in the last <long>, in "
-            "at least <buckets> separate stretches of time; usual: <usual%>."
+            "at least <buckets> separate stretches of <bucket>; usual: <usual%>."
         ),
         meaning=(
             "A smaller rise than a spike that lasts: more than <factor> times the usual share over "
-            "<long>, in at least <buckets> separate stretches of the last <sustained>."
+            "<long>, in at least <buckets> separate stretches of <bucket> of the last <sustained>."
         ),
         checks=(
             OPEN_LIST,
@@ -65,8 +66,8 @@ WORDS: dict[str, Words] = {
             "errors at the same time; <tools> are enough to say so."
         ),
         meaning=(
-            "At least <tools> tools of one service meet the condition of a spike. The alerts of the "
-            "single tools are muted while this one fires."
+            "At least <tools> tools of one service meet the condition of a spike; those whose spike is "
+            "switched off do not count. The alerts of the single tools are muted while this one fires."
         ),
         checks=(
             "Was the service deployed, restarted or given new configuration?",
@@ -88,9 +89,10 @@ WORDS: dict[str, Words] = {
             "(PERMISSION_DENIED)."
         ),
         meaning=(
-            "More than <share%> of calls come back with 401 or 403, either at least <calls> of them "
-            "spread over the last <medium>, or at least <burst> in <short>: more than two users "
-            "repeating themselves could make. Refusals by policy are not counted here."
+            "More than <share%> of calls come back with 401 or 403, either at least <calls> of them in "
+            "<buckets> or more stretches of <bucket> of the last <medium>, or at least <burst> in one "
+            "such stretch: more than two users repeating themselves could make. Refusals by policy are "
+            "not counted here."
         ),
         checks=(
             "When does the tool's credential expire, and was it rotated?",
@@ -108,7 +110,7 @@ WORDS: dict[str, Words] = {
         summary="Calls of <tool> keep being denied: an identity or permission problem.",
         description=(
             f"{_TOOL}: <value%> of calls (<count> of <calls_made>) were denied in the last <long>, in "
-            "at least <buckets> separate stretches of time; usual: <usual%>."
+            "at least <buckets> separate stretches of <bucket>; usual: <usual%>."
         ),
         meaning=(
             "Part of the calls is denied by the service behind the tool, more than usual and not in "
@@ -139,7 +141,7 @@ WORDS: dict[str, Words] = {
             "policy is wrong, or the model tries what it should not."
         ),
         checks=(
-            "Open `lookup_url` and group by reason: which rule says no?",
+            "Open `lookup_url`: which reasons are named, and which rule says no?",
             "Was the policy, the approval step or the agent's instruction changed?",
             "Is it one conversation or one user? Then it may be an attack on the agent.",
         ),
