@@ -123,7 +123,7 @@ def test_what_is_given_replaces_the_shipped_value_and_nothing_else(tmp_path):
         ),
         (
             "places:\n  - service: a\n    alerts:\n      policy_refusals_elevated: {buckets: 13}\n",
-            "mine.yml:4: places.0.alerts.policy_refusals_elevated.buckets: 13 of baseline.learned "
+            "mine.yml:4: places #1.alerts.policy_refusals_elevated.buckets: 13 of baseline.learned "
             "must fit into windows.slow.",
         ),
         (
@@ -145,26 +145,26 @@ def test_what_is_given_replaces_the_shipped_value_and_nothing_else(tmp_path):
         ),
         (
             "places:\n  - alerts: {}\n",
-            "mine.yml:2: places.0: name a service, an environment or a tool.",
+            "mine.yml:2: places #1: name a service, an environment or a tool.",
         ),
         (
             "places:\n  - service: a\n    alerts:\n      internal_eror_spike: {nats: 3}\n",
-            "mine.yml:4: places.0.alerts.internal_eror_spike: there is no such alert. Did you "
+            "mine.yml:4: places #1.alerts.internal_eror_spike: there is no such alert. Did you "
             "mean internal_error_spike?",
         ),
         (
             "places:\n  - tool: a\n    alerts:\n      many_tools_failing: {tools: 9}\n",
-            "mine.yml:4: places.0.alerts.many_tools_failing: ToolfaultManyToolsFailing is not "
+            "mine.yml:4: places #1.alerts.many_tools_failing: ToolfaultManyToolsFailing is not "
             "told apart by tool.",
         ),
         (
             "places:\n  - service: a\n    alerts:\n      target_down: {enabled: false}\n",
-            "mine.yml:4: places.0.alerts.target_down: ToolfaultTargetDown is not told apart by "
+            "mine.yml:4: places #1.alerts.target_down: ToolfaultTargetDown is not told apart by "
             "service.",
         ),
         (
             "places:\n  - service: a\n    alerts:\n      unguarded_error:\n        nats: 3\n",
-            "mine.yml:5: places.0.alerts.unguarded_error.nats: ToolfaultUnguardedError has no such "
+            "mine.yml:5: places #1.alerts.unguarded_error.nats: ToolfaultUnguardedError has no such "
             "limit.",
         ),
         (
@@ -183,7 +183,7 @@ def test_what_is_given_replaces_the_shipped_value_and_nothing_else(tmp_path):
         ),
         (
             "places:\n  - service: a\n    alerts: {internal_error_spike: 16}\n",
-            "mine.yml:3: places.0.alerts.internal_error_spike: this must be a mapping of its "
+            "mine.yml:3: places #1.alerts.internal_error_spike: this must be a mapping of its "
             "limits (for example `{nats: 14}`).",
         ),
         (
@@ -197,7 +197,7 @@ def test_what_is_given_replaces_the_shipped_value_and_nothing_else(tmp_path):
         ),
         (
             'stack: {replicas: ["toolfault:8700"]}\n',
-            "mine.yml:1: stack.replicas.0: this must be written like http://localhost:3000.",
+            "mine.yml:1: stack.replicas #1: this must be written like http://localhost:3000.",
         ),
         ("stack: {replicas: []}\n", "mine.yml:1: stack.replicas: this must have at least 1."),
         (
@@ -206,7 +206,7 @@ def test_what_is_given_replaces_the_shipped_value_and_nothing_else(tmp_path):
         ),
         (
             "places: [{service: a, alerts: {internal_error_spike: {factor: 0.5}}}]\n",
-            "mine.yml:1: places.0.alerts.internal_error_spike.factor: this must be at least 1.",
+            "mine.yml:1: places #1.alerts.internal_error_spike.factor: this must be at least 1.",
         ),
         (
             "alerts: {many_tools_failing: {tools: 1}}\n",
@@ -214,18 +214,18 @@ def test_what_is_given_replaces_the_shipped_value_and_nothing_else(tmp_path):
         ),
         (
             "places: [{service: a, alerts: {many_tools_failing: {tools: 1}}}]\n",
-            "mine.yml:1: places.0.alerts.many_tools_failing.tools: this must be at least 2.",
+            "mine.yml:1: places #1.alerts.many_tools_failing.tools: this must be at least 2.",
         ),
         (
             "places:\n  - service: a\n",
-            "mine.yml:2: places.0: say under `alerts` what is different there.",
+            "mine.yml:2: places #1: say under `alerts` what is different there.",
         ),
         (
             "places:\n"
             "  - {service: a, tool: t, alerts: {internal_error_spike: {nats: 9}}}\n"
             "  - {service: a, alerts: {internal_error_spike: {nats: 9}}}\n"
             "  - {tool: t, service: a, alerts: {internal_error_spike: {nats: 10}}}\n",
-            "mine.yml:4: places.2: this is the same place as places.0; write both as one.",
+            "mine.yml:4: places #3: this is the same place as places #1; write both as one.",
         ),
         (
             "receivers: {owner_channels: {ghost: '#ghosts'}}\n"
@@ -237,10 +237,77 @@ def test_what_is_given_replaces_the_shipped_value_and_nothing_else(tmp_path):
             "receivers: {owner_channels: {payments: '#p'}}\n"
             "places:\n"
             "  - {service: a, alerts: {internal_error_spike: {owner: ghost}}}\n",
-            "mine.yml:3: places.0.alerts.internal_error_spike.owner: ghost has no channel in "
+            "mine.yml:3: places #1.alerts.internal_error_spike.owner: ghost has no channel in "
             "receivers.owner_channels. Give it one.",
         ),
         ("? [a]\n: b\n", "mine.yml:1: the name of a setting must be text."),
+        *(
+            (
+                f"stack:\n  {name}: ['http://a:1', 'https://b:1']\n",
+                f"mine.yml:2: stack.{name}: all must begin with http://, or all with https://.",
+            )
+            for name in ("replicas", "collectors", "alertmanagers")
+        ),
+        *(
+            (
+                f"links: {{toolfault: 'http://{odd}'}}\n",
+                "mine.yml:1: links.toolfault: this must be written like http://localhost:3000.",
+            )
+            for odd in ("[a", "/")
+        ),
+        (
+            "stack: {every: 61s}\n",
+            "mine.yml:1: stack.every: stack.every must be at most half of windows.near.",
+        ),
+        (
+            "windows: {near: 29s}\n",
+            "mine.yml:1: the file: stack.every must be at most half of windows.near.",
+        ),
+        ("stack: {every: 0s}\n", "mine.yml:1: stack.every: this must be written like 5m."),
+        (
+            "baseline: {season_days: 8}\n",
+            "mine.yml:1: baseline.season_days: baseline.season_days (8) must be at most "
+            "baseline.days (7).",
+        ),
+        (
+            "baseline: {days: 3}\n",
+            "mine.yml:1: baseline: baseline.season_days (4) must be at most baseline.days (3).",
+        ),
+        (
+            "baseline:\n  bucket: 8m\nalerts: {credential_rejected: {buckets: 1}}\n",
+            "mine.yml:2: baseline.bucket: two of baseline.bucket must fit into windows.medium.",
+        ),
+        *(
+            (
+                f"places: [{{service: a, alerts: {{target_down: {{{name}: 5m}}}}}}]\n",
+                f"mine.yml:1: places #1.alerts.target_down.{name} cannot differ by place: "
+                f"`{name}` is the same everywhere.",
+            )
+            for name in ("wait", "keep")
+        ),
+        (
+            "windows: {long: 1}\n",
+            "mine.yml:1: windows.long: this must be text with a unit, like 90s or 5m.",
+        ),
+        (
+            "alerts: {target_down: {wait: 90}}\n",
+            "mine.yml:1: alerts.target_down.wait: this must be text with a unit, like 90s or 5m.",
+        ),
+        ("links: {grafana: 3}\n", "mine.yml:1: links.grafana: this must be text."),
+        (
+            "receivers:\n  chat_channel: #pay\n",
+            "mine.yml:2: receivers.chat_channel: this must be text; put text that begins with # "
+            "in quotes.",
+        ),
+        (
+            "receivers:\n  owner_channels: {payments: #pay}\n",
+            "mine.yml:3: this is no YAML: expected the node content, but found '<stream end>'. "
+            "Put text that begins with # in quotes.",
+        ),
+        (
+            "windows: {}  # as shipped\nlinks: [\n",
+            "mine.yml:3: this is no YAML: expected the node content, but found '<stream end>'.",
+        ),
     ],
 )
 def test_a_mistake_is_told_by_line_and_field(tmp_path, text, told):
@@ -269,6 +336,35 @@ def test_a_place_that_is_no_folder_is_told_in_a_sentence(tmp_path):
 def test_a_duration_shorter_than_a_second_is_told_in_milliseconds(tmp_path):
     spec = _read(tmp_path, "windows: {short: 1500ms, stretch: 500ms, evaluation: 100ms}\n")
     assert "each of the last two stretches of 500 milliseconds" in outputs(spec)["runbooks.md"]
+
+
+def test_what_is_learned_by_the_hour_is_told_in_hours(tmp_path):
+    spec = _read(tmp_path, "baseline: {learned: 1h}\n")
+    assert "in at least 3 stretches of 1 hour" in outputs(spec)["runbooks.md"]
+
+
+def test_scrapes_may_be_as_far_apart_as_half_of_what_is_near(tmp_path):
+    assert _read(tmp_path, "stack: {every: 1m}\n").stack.every == "1m"
+
+
+ADDRESSES = """
+links: {toolfault: "https://t.example/", grafana: "https://g.example/grafana/"}
+stack:
+  replicas: ["http://a.example:8700/"]
+  collectors: ["http://c.example:8888/"]
+  alertmanagers: ["http://m.example:9093/"]
+"""
+
+
+def test_a_slash_at_the_end_of_an_address_changes_nothing(tmp_path):
+    spec = _read(tmp_path, ADDRESSES)
+    assert spec.links.toolfault == "https://t.example"
+    assert outputs(spec) == outputs(_read(tmp_path, ADDRESSES.replace('/"', '"')))
+
+
+def test_an_address_that_is_used_as_it_is_keeps_its_slash(tmp_path):
+    spec = _read(tmp_path, "receivers: {dead_mans_switch: 'https://d.example/ping/'}\n")
+    assert spec.receivers.dead_mans_switch == "https://d.example/ping/"
 
 
 def test_the_schema_knows_every_setting_and_requires_none():

@@ -50,8 +50,11 @@ def words(error: ErrorDetails, usual: Any) -> str:
     kind, limits = error["type"], error.get("ctx", {})
     if kind in _LIMITS:
         return _LIMITS[kind].format(**limits)
-    if kind == "string_pattern_mismatch":
-        example = "http://localhost:3000" if "://" in limits["pattern"] else "5m"
+    if kind == "string_type":
+        return _TEXTS[kind] + _kind_of_text(error["input"], usual)
+    if kind in {"string_pattern_mismatch", "value_error"}:  # the latter of an address only
+        is_address = "://" in limits.get("pattern", "://")
+        example = "http://localhost:3000" if is_address else "5m"
         return f"this must be written like {example}"
     if kind == "tuple_type":
         return f"this must be a list{_example(usual)}"
@@ -59,6 +62,13 @@ def words(error: ErrorDetails, usual: Any) -> str:
         limited = isinstance(usual, dict) and "severity" in usual
         return f"this must be a mapping{' of its limits' if limited else ''}{_example(usual)}"
     return _TEXTS.get(kind, error["msg"])
+
+
+def _kind_of_text(given: Any, usual: Any) -> str:
+    """A number lacks its unit; where nothing is, a `#` may have begun a comment."""
+    if str(usual)[:1].isdigit():
+        return " with a unit, like 90s or 5m"
+    return "; put text that begins with # in quotes" if given is None else ""
 
 
 def _example(usual: Any) -> str:

@@ -82,7 +82,17 @@ def _plain(root: yaml.Node, path: Path) -> Any:
 def _no_yaml(path: Path, broken: yaml.MarkedYAMLError) -> SettingError:
     mark = broken.problem_mark or broken.context_mark
     line = f":{mark.line + 1}" if mark else ""
-    return SettingError(f"{path}{line}: this is no YAML: {broken.problem}.")
+    text = (mark and mark.buffer) or ""
+    hint = " Put text that begins with # in quotes." if _is_cut(text) else ""
+    return SettingError(f"{path}{line}: this is no YAML: {broken.problem}.{hint}")
+
+
+def _is_cut(text: str) -> bool:
+    """Whether a comment begins where a value was to come, as in `{payments: #pay}`."""
+    starts = (line.split(" #")[0].rstrip() for line in text.splitlines() if " #" in line)
+    return any(
+        start.endswith((":", ",", "[", "{")) and ("{" in start or "[" in start) for start in starts
+    )
 
 
 def _lines(node: yaml.Node, at: Field, path: str) -> Iterator[tuple[Field, int]]:
@@ -143,7 +153,7 @@ def _over(usual: Any, given: Any) -> Any:
 def _told(path: str, lines: dict[Field, int], error: ErrorDetails) -> str:
     field, line = _nearest(lines, error["loc"])
     if error["type"] == "unexpected_keyword_argument":
-        return f"{path}:{line}: {_dotted(field)} is no setting. {_meant(field)}".rstrip()
+        return f"{path}:{line}: {_dotted(field)} {_no_setting(field)}"
     return f"{path}:{line}: {_dotted(field)}: {words(error, _usual(field))}."
 
 
@@ -155,11 +165,16 @@ def _nearest(lines: dict[Field, int], where: Field) -> tuple[Field, int]:
 
 
 def _dotted(field: Field) -> str:
-    return ".".join(map(str, field)) or "the file"
+    """People count from one."""
+    names = (f" #{name + 1}" if isinstance(name, int) else f".{name}" for name in field)
+    return "".join(names).removeprefix(".").lstrip() or "the file"
 
 
-def _meant(field: Field) -> str:
-    return _did_you_mean(str(field[-1]), _usual(field[:-1]))
+def _no_setting(field: Field) -> str:
+    name, known = str(field[-1]), _usual(field[:-1])
+    if isinstance(known, dict) and name in known:
+        return f"cannot differ by place: `{name}` is the same everywhere."
+    return f"is no setting. {_did_you_mean(name, known)}".rstrip()
 
 
 def _did_you_mean(given: str, known: Any) -> str:
@@ -190,6 +205,8 @@ def _contradictions(spec: Spec) -> Iterator[tuple[Field, str]]:
     for key, alert in known.items():
         yield from _unknown_owner(spec, ("alerts", key, "owner"), alert.owner)
         yield from _too_many_buckets(spec, ("alerts", key, "buckets"), alert)
+    yield from _wrong_baseline(spec)
+    yield from _wrong_stack(spec)
     for index, place in enumerate(spec.places):
         yield from _wrong_place(spec, index, place)
         for key in place.alerts:
@@ -205,6 +222,23 @@ def _wrong_windows(spec: Spec) -> Iterator[tuple[Field, str]]:
     for shorter, longer in pairwise(("short", "medium", "long")):
         if seconds(getattr(windows, shorter)) >= seconds(getattr(windows, longer)):
             yield ("windows", longer), f"windows.{longer} must be longer than windows.{shorter}"
+
+
+def _wrong_baseline(spec: Spec) -> Iterator[tuple[Field, str]]:
+    days, of = spec.baseline.season_days, spec.baseline.days
+    if days > of:
+        told = f"baseline.season_days ({days}) must be at most baseline.days ({of})"
+        yield ("baseline", "season_days"), told
+    if 2 * seconds(spec.baseline.bucket) > seconds(spec.windows.medium):
+        yield ("baseline", "bucket"), "two of baseline.bucket must fit into windows.medium"
+
+
+def _wrong_stack(spec: Spec) -> Iterator[tuple[Field, str]]:
+    if 2 * seconds(spec.stack.every) > seconds(spec.windows.near):
+        yield ("stack", "every"), "stack.every must be at most half of windows.near"
+    for name in ("replicas", "collectors", "alertmanagers"):
+        if len({address.partition(":")[0] for address in getattr(spec.stack, name)}) > 1:
+            yield ("stack", name), "all must begin with http://, or all with https://"
 
 
 def _too_many_buckets(
@@ -230,7 +264,7 @@ def _wrong_place(spec: Spec, index: int, place: Place) -> Iterator[tuple[Field, 
         yield field, "say under `alerts` what is different there"
     for before, other in enumerate(spec.places[:index]):
         if other.where() == place.where():
-            yield field, f"this is the same place as places.{before}; write both as one"
+            yield field, f"this is the same place as places #{before + 1}; write both as one"
 
 
 def _wrong_change(

@@ -8,8 +8,9 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 from typing import Annotated, ClassVar
+from urllib.parse import urlsplit
 
-from pydantic import Field
+from pydantic import AfterValidator, Field
 
 from toolfault.alerts.overrides import (
     CLOSED,
@@ -25,7 +26,16 @@ from toolfault.alerts.overrides import (
     Window,
 )
 
-Address = Annotated[str, Field(pattern=r"^https?://[^\s]+$")]
+
+def _has_host(address: str) -> str:
+    if not urlsplit(address).netloc:
+        raise ValueError(address)
+    return address
+
+
+Address = Annotated[str, Field(pattern=r"^https?://[^\s]+$"), AfterValidator(_has_host)]
+#: A path is added to it: with a slash of its own there would be two.
+Base = Annotated[Address, AfterValidator(lambda address: address.rstrip("/"))]
 _SECONDS = {"ms": 0.001, "s": 1, "m": 60, "h": 3600, "d": 86400, "w": 604800}
 
 
@@ -126,7 +136,7 @@ class Baseline:
     __pydantic_config__: ClassVar = CLOSED
 
     days: Annotated[int, Field(ge=1, le=14)] = 7  # of whose ratios the median is taken
-    learned: Annotated[str, Field(pattern=r"^[1-9][0-9]{0,3}[sm]$")] = (
+    learned: Annotated[str, Field(pattern=r"^[1-9][0-9]{0,3}[smh]$")] = (
         "30m"  # anew, until then not usual; the stretch that the slow window is a sum of, too
     )
     prior_ratio: Share = 0.1  # assumed of what has no history ...
@@ -159,8 +169,8 @@ class Links:
 
     __pydantic_config__: ClassVar = CLOSED
 
-    toolfault: Address = "http://localhost:8700"
-    grafana: Address = "http://localhost:3000"
+    toolfault: Base = "http://localhost:8700"
+    grafana: Base = "http://localhost:3000"
     runbooks: Address | None = None  # None: the service's own page
 
     def runbook(self, name: str) -> str:
@@ -188,10 +198,10 @@ class Stack:
 
     __pydantic_config__: ClassVar = CLOSED
 
-    replicas: Annotated[tuple[Address, ...], Field(min_length=1)] = ("http://toolfault:8700",)
-    collectors: tuple[Address, ...] = ("http://otel-collector:8888",)
-    alertmanagers: tuple[Address, ...] = ("http://alertmanager:9093",)
-    every: Duration = "15s"  # a scrape
+    replicas: Annotated[tuple[Base, ...], Field(min_length=1)] = ("http://toolfault:8700",)
+    collectors: tuple[Base, ...] = ("http://otel-collector:8888",)
+    alertmanagers: tuple[Base, ...] = ("http://alertmanager:9093",)
+    every: Window = "15s"  # a scrape
     token_file: str = "/run/tokens/scrape"  # noqa: S105 - shown to replicas; empty: they ask for none
 
 
