@@ -9,11 +9,12 @@ import pytest
 from tests.browser.site import served
 from tests.web.conftest import call
 
+from toolfault import conventions as names
 from toolfault.cli import tables
 from toolfault.store.write import Writer
 
 HOSTILE = '=HYPERLINK("http://x")\r\n,\u202egnp.exe\x1b[31m\'",<script>{{7*7}}\u2028@sum\ttab'
-SHOWN = "at,tool,outcome,code,reason,effect,reference"
+SHOWN = "at,tool,outcome,code,reason,field,effect,reference"
 
 
 @pytest.fixture
@@ -22,8 +23,10 @@ def service(database_url):
     texts = dict.fromkeys(["service", "environment", "tool", "agent", "version", "frame"], HOSTILE)
     writer = Writer.open(database_url)
     writer.load([
-        call(**texts, reason="-2+3", conversation_id="\t=1", exception_type="+1"),
-        call(tool="plain", fingerprint=b"fingerprint-0002", conversation_id="=" + "x" * 5000),
+        call(**texts, reason="-2+3", conversation_id="\t=1", exception_type="+1",
+             attributes={names.FIELD: HOSTILE}),
+        call(tool="plain", fingerprint=b"fingerprint-0002", conversation_id="=" + "x" * 5000,
+             attributes={names.FIELD: "attendees.0.email"}),
     ])  # fmt: skip
     writer.close()
     with served(database_url) as url:
@@ -56,6 +59,7 @@ def test_csv_names_its_columns_and_keeps_plain_values_as_they_are(service, toolf
         "plain", "failed", "1", "2.6",
     )  # fmt: skip
     assert row["conversation_id"].startswith("'=xxx")
+    assert row["field"] == "attendees.0.email"
 
 
 @pytest.mark.parametrize(

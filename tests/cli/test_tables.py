@@ -7,7 +7,12 @@ from toolfault.cli import dead_letters, lists, tables
 AT = "2026-11-30T14:00:00.123456Z"
 ERROR = {
     "at": AT, "tool": "book_meeting", "outcome": "timed_out", "code": "UNAVAILABLE",
-    "reason": "calendar_is_down", "effect": "unknown", "reference": "938N-KRKA-S18P",
+    "reason": "calendar_is_down", "field": None, "effect": "unknown",
+    "reference": "938N-KRKA-S18P",
+}  # fmt: skip
+INVALID = ERROR | {
+    "outcome": "invalid", "code": "INVALID_ARGUMENT", "reason": "date_not_iso", "field": "attendees.0.date",
+    "effect": "none",
 }  # fmt: skip
 GROUP = {
     "last_seen": AT, "title": "KeyError in calendar_tools.google:parse_event", "status": "open",
@@ -66,9 +71,26 @@ def test_eighty_columns_hold_one_line_of_an_error_without_its_reason(printed):
 
 
 def test_a_wide_terminal_shows_every_column(printed):
-    heading, _, _ = printed(ERROR, lists._ERRORS, lists._SPARE_OF_ERRORS, 120)
+    heading, _, line = printed(INVALID, lists._ERRORS, lists._SPARE_OF_ERRORS, 120)
 
     assert heading.split() == list(lists._ERRORS)
+    assert line.split() == ["2026-11-30T14:00:00Z", *list(INVALID.values())[1:]]
+
+
+def test_no_room_is_kept_for_the_field_where_no_argument_was_wrong(printed):
+    heading, _, _ = printed(ERROR, lists._ERRORS, lists._SPARE_OF_ERRORS, 200)
+
+    assert heading.split() == [
+        "at", "tool", "outcome", "code", "reason", "effect", "reference",
+    ]  # fmt: skip
+
+
+def test_the_field_takes_no_room_from_what_every_error_has(printed):
+    heading, _, _ = printed(INVALID, lists._ERRORS, lists._SPARE_OF_ERRORS, 110)
+
+    assert heading.split() == [
+        "at", "tool", "outcome", "code", "reason", "effect", "reference",
+    ]  # fmt: skip
 
 
 def test_a_name_longer_than_any_model_takes_is_folded_beside_a_whole_reference(printed):

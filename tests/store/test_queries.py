@@ -1,10 +1,12 @@
 """Read statements over rows written by hand."""
 
+import json
 from datetime import UTC, datetime, timedelta
 
 import psycopg
 import pytest
 
+from toolfault.conventions import ATTEMPT_LIST, FIELD
 from toolfault.store.queries import base, changes, errors, groups, lists, references, tools, totals
 
 NOW = datetime.now(UTC).replace(microsecond=0)
@@ -80,6 +82,19 @@ def test_errors_page_by_arrival_and_key_without_loss_where_arrivals_are_equal(co
         conn, errors.Filters(), before=(last.received_at, last.trace_id, last.span_id), most=9
     ).rows
     assert [row.reference_id for row in first + rest] == ["r5", "r4", "r3", "r2", "r1"]
+
+
+@pytest.mark.parametrize(
+    ("attributes", "field"),
+    [({FIELD: "attendees.0.email", ATTEMPT_LIST: "[]"}, "attendees.0.email"), ({}, None), (None, None)],
+)  # fmt: skip
+def test_an_error_names_the_argument_that_was_wrong_where_its_record_does(
+    connection, conn, attributes, field
+):
+    kept = None if attributes is None else json.dumps(attributes)
+    add_call(connection, 1, outcome="invalid", code="INVALID_ARGUMENT", attributes=kept)
+    (row,) = errors.errors(conn, errors.Filters(code=("INVALID_ARGUMENT",))).rows
+    assert row.field == field
 
 
 def test_scope_hides_rows_of_other_services(connection, conn):

@@ -271,6 +271,42 @@ async def test_a_tool_page_shows_reasons_and_the_fields_models_get_wrong(store, 
     assert (await web.get("/tools/nothing")).status_code == 404
 
 
+def wrong_argument(make, field, **fields):
+    """A call that did not run because of one argument."""
+    invalid = {"outcome": "invalid", "code": "INVALID_ARGUMENT", "reason": "date_not_iso"}
+    return make.call(**invalid | fields, attributes={names.FIELD: field} if field else {})
+
+
+async def test_a_list_of_invalid_arguments_names_the_fields_as_the_card_does(store, make, web):
+    calls = [wrong_argument(make, "attendees.0.email"), wrong_argument(make, None)]
+    store(calls)
+    listed = (await web.get("/api/v1/errors", params={"code": "INVALID_ARGUMENT"})).json()["items"]
+    fields = {one["reference"]: one["field"] for one in listed}
+    assert fields == {calls[0].reference_id: "attendees.0.email", calls[1].reference_id: None}
+    card = (await web.get(f"/api/v1/references/{calls[0].reference_id}")).json()["matches"][0]
+    assert card["field"] == "attendees.0.email"
+    page = (await web.get("/errors?code=INVALID_ARGUMENT")).text
+    assert page.count('<code class="reason" title=') == 1
+    assert '<code class="reason" title="attendees.0.email">attendees.0.email</code>' in page
+
+
+async def test_a_list_of_refused_calls_says_the_reasons(store, make, web):
+    store([make.call(outcome="refused", code="PERMISSION_DENIED", reason="quota_of_the_tenant")])
+    page = (await web.get("/errors?outcome=refused")).text
+    assert ">quota_of_the_tenant<" in page
+    (listed,) = (await web.get("/api/v1/errors", params={"outcome": "refused"})).json()["items"]
+    assert listed["reason"] == "quota_of_the_tenant"
+
+
+async def test_a_long_field_is_cut_in_the_list_and_whole_on_the_card(store, make, web):
+    long = "x" * 30 + "y" * 170
+    call = wrong_argument(make, long)
+    store([call])
+    page = (await web.get("/errors")).text
+    assert f'title="{long}">{"x" * 30}yyyyyyyyy…</code>' in page
+    assert f"<code>{long}</code>" in (await web.get(f"/r/{call.reference_id}")).text
+
+
 async def test_the_tool_most_unlike_itself_comes_first(store, make, web):
     now = datetime.now(UTC)
     before, lately = now - timedelta(days=2), now - timedelta(minutes=1)
@@ -516,8 +552,9 @@ async def test_health_tells_what_was_lost(store, make, web):
 async def test_hostile_names_are_inert_on_every_page(store, make, web):
     hostile = "<script>alert(1)</script>\"'{{7*7}}\u202e\n=cmd()"
     call = make.call(
-        tool=hostile, service=hostile, reason=hostile, conversation_id=hostile, version=hostile
-    )
+        tool=hostile, service=hostile, reason=hostile, conversation_id=hostile, version=hostile,
+        attributes={names.FIELD: hostile},
+    )  # fmt: skip
     declared = make.declared(hostile)._replace(service=hostile)
     letter = make.event(names.DEAD_LETTER, label=hostile, service=hostile)
     store([call, make.ok(tool=hostile, service=hostile)], [declared, letter])

@@ -22,8 +22,8 @@ TraceId = Annotated[
 ]
 Size = Annotated[int, typer.Option(min=1, max=200, help="How many at most.")]
 
-_ERRORS = ("at", "tool", "outcome", "code", "reason", "effect", "reference")
-_SPARE_OF_ERRORS = ("outcome", "effect", "reason")
+_ERRORS = ("at", "tool", "outcome", "code", "reason", "field", "effect", "reference")
+_SPARE_OF_ERRORS = ("outcome", "effect", "reason", "field")
 _MORE_OF_ERRORS = (
     "received_at", "service", "environment", "action", "attempts", "duration", "agent", "version",
     "conversation_id", "trace_id", "group",

@@ -42,7 +42,8 @@ def show(
     Args:
         items: its rows.
         columns: what it shows where the terminal is wide.
-        spare: those of them that are shown only where there is room, best first.
+        spare: those of them that are shown only where they hold something and there is room, best
+            first.
         nothing: what is told instead of an empty table.
     """
     console = Console()
@@ -53,7 +54,7 @@ def show(
     kept = {column: cells[column] for column in columns if column not in spare}
     for column in spare:
         more = kept | {column: cells[column]}
-        if _width(more) <= console.width:
+        if any(cells[column][1:]) and _width(more) <= console.width:
             kept = more
     console.width = max(console.width, _width(kept))
     console.print(_table({column: kept[column] for column in columns if column in kept}))

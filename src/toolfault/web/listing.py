@@ -82,6 +82,7 @@ class ErrorItem(Frozen):
     outcome: str
     code: str | None
     reason: str | None
+    field: str | None = Field(description="The argument that was wrong.")
     action: str
     effect: str
     attempts: int
@@ -97,7 +98,7 @@ class ErrorItem(Frozen):
     def of(cls, row: Error, incident: IncidentSummary | None) -> "ErrorItem":
         """An item from its row."""
         same = ("service", "environment", "tool", "outcome", "code", "reason", "action", "effect")
-        more = ("attempts", "agent", "version", "conversation_id", "received_at")
+        more = ("field", "attempts", "agent", "version", "conversation_id", "received_at")
         return cls(
             **{name: getattr(row, name) for name in (*same, *more)},
             reference=row.reference_id,

@@ -119,9 +119,9 @@ def scalar(conn: Connection, stmt: str, **values: Any) -> Any:
     return row[0] if row else None
 
 
-def columns(row: type[NamedTuple], alias: str = "") -> str:
-    """The column list that fills a row type."""
-    return ", ".join(f"{alias}{field}" for field in row._fields)
+def columns(row: type[NamedTuple], alias: str = "", **computed: str) -> str:
+    """The column list that fills a row type; what is computed is no column of that name."""
+    return ", ".join(computed.get(field, f"{alias}{field}") for field in row._fields)
 
 
 class Later(Generic[Row]):

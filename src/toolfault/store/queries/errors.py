@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from toolfault.conventions import OTHER, UNDECLARED
+from toolfault.conventions import FIELD, OTHER, UNDECLARED
 from toolfault.store.queries.base import (
     Later,
     Scope,
@@ -51,6 +51,7 @@ class Error(NamedTuple):
     agent: str | None
     version: str | None
     fingerprint: bytes | None
+    field: str | None
 
 
 class Arrival(NamedTuple):
@@ -88,6 +89,7 @@ _INDEXED = {"conversation": "conversation_id", "trace": "trace_id", "fingerprint
 #: Filters without one: of the calls that the others leave, so many are looked through for a page.
 _UNINDEXED = ("outcome", "reason", "service", "environment")
 _SEARCHED = 20_000
+_COLUMNS = columns(Error, field=f"attributes ->> '{FIELD}'")
 _KEY = "(received_at, trace_id, span_id)"
 _ORDER = "ORDER BY received_at DESC, trace_id DESC, span_id DESC"
 # What a metric counts under this name: tools without a label of their own.
@@ -132,7 +134,7 @@ def errors(
     if last is not None:
         narrowed.append(f"{_KEY} >= (%(to)s, %(to_trace)s, %(to_span)s)")
         values.update(zip(("to", "to_trace", "to_span"), last, strict=True))
-    select = ("SELECT", columns(Error), "FROM tool_call WHERE", " AND ".join([*window, *narrowed]))
+    select = ("SELECT", _COLUMNS, "FROM tool_call WHERE", " AND ".join([*window, *narrowed]))
     stmt = statement(*select, _ORDER, "LIMIT %(most)s")
     # Planned anew each time: which index is right depends on how rare the values are.
     rows = execute(conn, stmt, {**values, "most": most}, prepare=False)
