@@ -10,7 +10,8 @@ import yaml
 from toolfault.alerts.annotate import WORDS
 from toolfault.alerts.rules import by_key
 from toolfault.alerts.runbooks import sections
-from toolfault.alerts.spec import Alerts, Baseline, Spec, Windows, alert_name
+from toolfault.alerts.spec import Alerts, Spec, alert_name
+from toolfault.alerts.windows import Baseline, Windows
 from toolfault.alerts.words import fill
 
 COMMITTED = Path(__file__).parents[2] / "alerts"

@@ -374,6 +374,18 @@ def test_the_schema_knows_every_setting_and_requires_none():
     assert told["additionalProperties"] is False
 
 
+def test_the_schema_says_what_every_setting_means():
+    parts = schema()["$defs"]
+    unsaid = [
+        f"{part}.{name}"
+        for part, told in parts.items()
+        for name, field in told["properties"].items()
+        if part != "Alerts" and "description" not in json.dumps(field)
+    ]
+    assert unsaid == []
+    assert parts["Windows"]["properties"]["near"]["description"].startswith("How old a scrape")
+
+
 PLACES = """
 places:
   - environment: staging

@@ -17,7 +17,8 @@ from tests.end_to_end.harness import environment, new_database, running
 
 from toolfault import ports, settings
 from toolfault.alerts.rules import files
-from toolfault.alerts.spec import Alerts, Baseline, Links, Spec, Windows, alert_name
+from toolfault.alerts.spec import Alerts, Links, Spec, alert_name
+from toolfault.alerts.windows import Baseline, Windows
 
 #: One tool of one service, for which every panel has data, too.
 ONE = {"environment": "production", "service": "booking", "tool": "book_slot"}

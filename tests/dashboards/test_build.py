@@ -6,7 +6,8 @@ import sys
 
 import yaml
 
-from toolfault.alerts.spec import Baseline, Spec, Windows
+from toolfault.alerts.spec import Spec
+from toolfault.alerts.windows import Baseline, Windows
 from toolfault.dashboards.build import outputs
 
 

@@ -3,23 +3,27 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, fields
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, ClassVar
 
-from pydantic import ConfigDict, Field
-
-#: critical wakes somebody, warning is read the same hour, ticket the same week, none proves life.
-Severity = Literal["critical", "warning", "ticket", "none"]
-Duration = Annotated[str, Field(pattern=r"^(?:[0-9]{1,4}(?:ms|[smhdw]))+$")]
-#: A duration that is not nothing.
-Window = Annotated[str, Field(pattern=r"^(?:[1-9][0-9]{0,3}(?:ms|[smhdw]))+$")]
-Name = Annotated[str, Field(min_length=1, max_length=200)]
-Positive = Annotated[float, Field(gt=0)]
-Share = Annotated[float, Field(gt=0, le=1)]
-Whole = Annotated[int, Field(ge=1)]
-Times = Annotated[float, Field(ge=1)]  # below, less than the usual would be far above it
-Many = Annotated[int, Field(ge=2)]
-
-CLOSED = ConfigDict(extra="forbid")
+from toolfault.alerts.values import (
+    CLOSED,
+    Apart,
+    Buckets,
+    Burst,
+    Calls,
+    Denied,
+    Enabled,
+    Factor,
+    Floor,
+    Least,
+    MoreThan,
+    Name,
+    Nats,
+    Owner,
+    Severity,
+    Tools,
+    means,
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,20 +32,20 @@ class Change:
 
     __pydantic_config__: ClassVar = CLOSED
 
-    enabled: bool | None = None
+    enabled: Enabled | None = None
     severity: Severity | None = None
-    owner: str | None = None
-    nats: Positive | None = None
-    factor: Times | None = None
-    apart: Whole | None = None
-    floor: Share | None = None
-    share: Share | None = None
-    calls: Whole | None = None
-    buckets: Whole | None = None
-    burst: Whole | None = None
-    tools: Many | None = None
-    more_than: Annotated[float, Field(ge=0)] | None = None
-    least: Positive | None = None
+    owner: Owner | None = None
+    nats: Nats | None = None
+    factor: Factor | None = None
+    apart: Apart | None = None
+    floor: Floor | None = None
+    share: Denied | None = None
+    calls: Calls | None = None
+    buckets: Buckets | None = None
+    burst: Burst | None = None
+    tools: Tools | None = None
+    more_than: MoreThan | None = None
+    least: Least | None = None
 
     def given(self) -> dict[str, float | str | bool]:
         """The fields that were given."""
@@ -55,10 +59,12 @@ class Place:
 
     __pydantic_config__: ClassVar = CLOSED
 
-    service: Name | None = None
-    environment: Name | None = None
-    tool: Name | None = None
-    alerts: dict[str, Change] = field(default_factory=dict)
+    service: Annotated[Name | None, means("Left out: every service.")] = None
+    environment: Annotated[Name | None, means("Left out: every environment.")] = None
+    tool: Annotated[Name | None, means("Left out: every tool.")] = None
+    alerts: Annotated[dict[str, Change], means("What is different there, by alert.")] = field(
+        default_factory=dict
+    )
 
     def where(self) -> dict[str, str]:
         """The labels that name the place."""

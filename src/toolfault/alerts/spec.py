@@ -8,34 +8,35 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 from typing import Annotated, ClassVar
-from urllib.parse import urlsplit
 
-from pydantic import AfterValidator, Field
+from pydantic import Field
 
-from toolfault.alerts.overrides import (
+from toolfault.alerts.overrides import Place
+from toolfault.alerts.values import (
     CLOSED,
+    Address,
+    Apart,
+    Base,
+    Buckets,
+    Burst,
+    Calls,
+    Denied,
     Duration,
-    Many,
+    Enabled,
+    Factor,
+    Floor,
+    Least,
+    MoreThan,
     Name,
-    Place,
-    Positive,
+    Nats,
+    Owner,
     Severity,
-    Share,
-    Times,
-    Whole,
+    Tools,
     Window,
+    means,
 )
+from toolfault.alerts.windows import Baseline, Windows
 
-
-def _has_host(address: str) -> str:
-    if not urlsplit(address).netloc:
-        raise ValueError(address)
-    return address
-
-
-Address = Annotated[str, Field(pattern=r"^https?://[^\s]+$"), AfterValidator(_has_host)]
-#: A path is added to it: with a slash of its own there would be two.
-Base = Annotated[Address, AfterValidator(lambda address: address.rstrip("/"))]
 _SECONDS = {"ms": 0.001, "s": 1, "m": 60, "h": 3600, "d": 86400, "w": 604800}
 
 
@@ -52,103 +53,65 @@ class Alert:
     __pydantic_config__: ClassVar = CLOSED
 
     severity: Severity
-    wait: Duration = "0s"  # the condition holds this long before it fires
-    keep: Duration = "0s"  # it keeps firing this long after the condition ended
-    owner: str = ""
-    enabled: bool = True
+    wait: Annotated[Duration, means("The condition holds this long before it fires.")] = "0s"
+    keep: Annotated[Duration, means("It keeps firing this long after the condition ended.")] = "0s"
+    owner: Owner = ""
+    enabled: Enabled = True
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Above(Alert):
     """Far above what the subject's own history predicts, and enough to matter."""
 
-    nats: Positive  # surprise: Poisson log-likelihood ratio of the count
-    factor: Times  # times the usual
-    floor: Share  # of the calls
+    nats: Nats
+    factor: Factor
+    floor: Floor
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Spike(Above):
     """Above the usual, and no single conversation's doing: it goes on, or is more than two could do."""
 
-    apart: Whole = 3  # in each of two `Windows.stretch`, or twice that in each of two short windows
-    burst: Whole = 30  # or in the short window: 2 x 12 calls of a run, rounded up
+    apart: Apart = 3
+    burst: Burst = 30  # in the short window: 2 x 12 calls of a run, rounded up
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sustained(Above):
     """Above the usual in several separate stretches: not one user's burst."""
 
-    buckets: Whole = 3  # of those in `Windows.sustained`
+    buckets: Buckets = 3  # of those in `Windows.sustained`
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rejected(Alert):
     """Most calls denied: spread over time, or more than two runs could make."""
 
-    share: Share = 0.5  # of the calls
-    calls: Whole = 5  # in the medium window ...
-    buckets: Whole = 3  # ... spread over this many stretches of five minutes
-    burst: Whole = 30  # or in one of them: 2 x 12 calls of a run, rounded up
+    share: Denied = 0.5
+    calls: Calls = 5
+    buckets: Buckets = 3
+    burst: Burst = 30  # in one of them: 2 x 12 calls of a run, rounded up
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Several(Alert):
     """Many tools of a service at once."""
 
-    tools: Many = 5
+    tools: Tools = 5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Count(Alert):
     """Things that should not be there, counted."""
 
-    more_than: Annotated[float, Field(ge=0)] = 0.0
+    more_than: MoreThan = 0.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AtLeast(Alert):
     """Something there should be enough of."""
 
-    least: Positive
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Windows:
-    """How far the rules look back."""
-
-    __pydantic_config__: ClassVar = CLOSED
-
-    short: Window = "5m"
-    stretch: Window = "2m"  # longer than one user's retries take
-    medium: Window = "15m"
-    long: Window = "1h"
-    slow: Window = "6h"  # of what is only a ticket
-    sustained: Window = "30m"  # of the long window: in whose stretches something keeps happening
-    near: Window = "2m"  # a scrape no older than this shows how things are
-    evaluation: Window = "1m"  # of the short window; of longer ones whenever a stretch ends
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Baseline:
-    """How the usual ratio of a signal is learned."""
-
-    __pydantic_config__: ClassVar = CLOSED
-
-    days: Annotated[int, Field(ge=1, le=14)] = 7  # of whose ratios the median is taken
-    learned: Annotated[str, Field(pattern=r"^[1-9][0-9]{0,3}[smh]$")] = (
-        "30m"  # anew, until then not usual; the stretch that the slow window is a sum of, too
-    )
-    prior_ratio: Share = 0.1  # assumed of what has no history ...
-    prior_calls: Positive = 20.0  # ... and worth this many calls
-    season_calls: Positive = 50.0  # the day's ratio is worth this many calls of one hour
-    season_factor: Times = 1.5  # an hour so many times above its day is told apart from it ...
-    season_days: Whole = 4  # ... and is usual if there were so many: more than half of the days
-    cap: Share = 0.1  # chronic breakage never becomes usual
-    bridge: Window = (
-        "61m"  # what was learned so long before a window is of an hour that reaches into it
-    )
-    bucket: Window = "5m"  # the stretch that the medium and long windows are sums of
+    least: Least
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -157,10 +120,12 @@ class Jobs:
 
     __pydantic_config__: ClassVar = CLOSED
 
-    service: Name = "toolfault"  # /metrics of every replica
-    tools: Name = "toolfault-tools"  # /metrics/tools, the same from every replica
-    collector: Name = "otel-collector"  # what is between agents and the service, if anything is
-    replica_labels: tuple[Name, ...] = ("instance",)
+    service: Annotated[Name, means("Of /metrics of every replica.")] = "toolfault"
+    tools: Annotated[Name, means("Of /metrics/tools of every replica.")] = "toolfault-tools"
+    collector: Annotated[Name, means("Of the OpenTelemetry Collector.")] = "otel-collector"
+    replica_labels: Annotated[tuple[Name, ...], means("What differs between replicas.")] = (
+        "instance",
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -169,9 +134,9 @@ class Links:
 
     __pydantic_config__: ClassVar = CLOSED
 
-    toolfault: Base = "http://localhost:8700"
-    grafana: Base = "http://localhost:3000"
-    runbooks: Address | None = None  # None: the service's own page
+    toolfault: Annotated[Base, means("The service, as people reach it.")] = "http://localhost:8700"
+    grafana: Annotated[Base, means("Grafana, as people reach it.")] = "http://localhost:3000"
+    runbooks: Annotated[Address | None, means("Usually the service's own page.")] = None
 
     def runbook(self, name: str) -> str:
         """Where the section of an alert stands."""
@@ -184,12 +149,18 @@ class Receivers:
 
     __pydantic_config__: ClassVar = CLOSED
 
-    pager_key_file: Name = "secrets/pagerduty_routing_key"
-    chat_url_file: Name = "secrets/slack_url"
-    chat_channel: Name = "#toolfault"
-    ticket_channel: Name = "#toolfault-tickets"
-    dead_mans_switch: Address = "https://dead-mans-switch.example/toolfault"
-    owner_channels: dict[Name, Name] = field(default_factory=dict)  # owner: chat channel
+    pager_key_file: Annotated[Name, means("Holds PagerDuty's integration key.")] = (
+        "secrets/pagerduty_routing_key"
+    )
+    chat_url_file: Annotated[Name, means("Holds Slack's address.")] = "secrets/slack_url"
+    chat_channel: Annotated[Name, means("Of warnings without an owner.")] = "#toolfault"
+    ticket_channel: Annotated[Name, means("Of tickets without an owner.")] = "#toolfault-tickets"
+    dead_mans_switch: Annotated[Address, means("Raises the alarm when no longer called.")] = (
+        "https://dead-mans-switch.example/toolfault"
+    )
+    owner_channels: Annotated[dict[Name, Name], means("The chat channel of each owner.")] = field(
+        default_factory=dict
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -198,11 +169,19 @@ class Stack:
 
     __pydantic_config__: ClassVar = CLOSED
 
-    replicas: Annotated[tuple[Base, ...], Field(min_length=1)] = ("http://toolfault:8700",)
-    collectors: tuple[Base, ...] = ("http://otel-collector:8888",)
-    alertmanagers: tuple[Base, ...] = ("http://alertmanager:9093",)
-    every: Window = "15s"  # a scrape
-    token_file: str = "/run/tokens/scrape"  # noqa: S105 - shown to replicas; empty: they ask for none
+    replicas: Annotated[
+        tuple[Base, ...], Field(min_length=1), means("Of the service; all http or all https.")
+    ] = ("http://toolfault:8700",)
+    collectors: Annotated[tuple[Base, ...], means("The metrics of each Collector.")] = (
+        "http://otel-collector:8888",
+    )
+    alertmanagers: Annotated[tuple[Base, ...], means("Whom Prometheus tells.")] = (
+        "http://alertmanager:9093",
+    )
+    every: Annotated[Window, means("How often is scraped: twice or more in windows.near.")] = "15s"
+    token_file: Annotated[
+        str, means("Holds the token that replicas are shown; empty where they ask for none.")
+    ] = "/run/tokens/scrape"  # noqa: S105 - a path
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -211,12 +190,13 @@ class Waits:
 
     __pydantic_config__: ClassVar = CLOSED
 
-    group: Duration = "30s"  # lets the alert for many tools come first and mute the others
-    group_again: Duration = "5m"
-    repeat: Duration = "12h"
-    repeat_critical: Duration = "1h"
-    cards: Duration = "1m"  # until a card shows that its incident ended
-    alive: Duration = "5m"  # of the dead man's switch
+    #: Lets the alert for many tools come first and mute the others.
+    group: Annotated[Duration, means("Until the first message of a group.")] = "30s"
+    group_again: Annotated[Duration, means("Until what is new in a group is sent.")] = "5m"
+    repeat: Annotated[Duration, means("Until what still fires is sent again.")] = "12h"
+    repeat_critical: Annotated[Duration, means("The same of critical alerts.")] = "1h"
+    cards: Annotated[Duration, means("Until a card shows that its incident ended.")] = "1m"
+    alive: Annotated[Duration, means("How often the dead man's switch is called.")] = "5m"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -275,15 +255,17 @@ class Spec:
 
     __pydantic_config__: ClassVar = CLOSED
 
-    windows: Windows = Windows()
-    baseline: Baseline = Baseline()
+    windows: Windows = Windows()  # noqa: RUF009 - frozen
+    baseline: Baseline = Baseline()  # noqa: RUF009 - frozen
     jobs: Jobs = Jobs()
     links: Links = Links()
     waits: Waits = Waits()
     receivers: Receivers = field(default_factory=Receivers)
     stack: Stack = Stack()
     alerts: Alerts = Alerts()
-    places: tuple[Place, ...] = ()
+    places: Annotated[
+        tuple[Place, ...], means("Where alerts differ; the most specific place wins.")
+    ] = ()
 
 
 def shown(length: float) -> str:

@@ -17,7 +17,8 @@ import yaml
 
 from toolfault.alerts.build import build
 from toolfault.alerts.routing import alertmanager
-from toolfault.alerts.spec import Alerts, Baseline, Spec, Spike, Stack, Waits, Windows
+from toolfault.alerts.spec import Alerts, Spec, Spike, Stack, Waits
+from toolfault.alerts.windows import Baseline, Windows
 from toolfault.settings import StartError
 from toolfault.store.embedded import free_port
 from toolfault.store.watching import ends_with_us
