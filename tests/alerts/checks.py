@@ -47,9 +47,12 @@ WAITS: dict[tuple[str, ...], Any] = {
     ("route", "routes", 2, "repeat_interval"): "1h",
 }
 RECEIVERS: dict[str, Any] = {
-    "pager": {"routing_key_file": "secrets/pagerduty_routing_key"},
-    "chat": {"api_url_file": "secrets/slack_url", "channel": "#toolfault"},
-    "tickets": {"api_url_file": "secrets/slack_url", "channel": "#toolfault-tickets"},
+    "pager": {"routing_key_file": "/etc/alertmanager/secrets/pagerduty_routing_key"},
+    "chat": {"api_url_file": "/etc/alertmanager/secrets/slack_url", "channel": "#toolfault"},
+    "tickets": {
+        "api_url_file": "/etc/alertmanager/secrets/slack_url",
+        "channel": "#toolfault-tickets",
+    },
     "dead-mans-switch": {
         "url": "https://dead-mans-switch.example/toolfault",
         "send_resolved": False,

@@ -188,6 +188,14 @@ def test_each_service_sees_the_secrets_it_needs_and_no_others():
     }
 
 
+def test_alertmanager_and_prometheus_see_every_file_that_they_are_told_to_read():
+    for name in ("alertmanager", "prometheus"):
+        config = (ROOT / "alerts" / f"{name}.yml").read_text()
+        read = set(re.findall(r"(?:_key|_url|credentials)_file: (\S+)", config))
+        secrets = {secret["target"] for secret in SERVICES[name].get("secrets", ())}
+        assert read == secrets | {"/run/tokens/scrape"}
+
+
 def test_no_secret_stands_in_the_environment():
     for service in SERVICES.values():
         for name, value in service.get("environment", {}).items():

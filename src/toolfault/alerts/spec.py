@@ -150,9 +150,11 @@ class Receivers:
     __pydantic_config__: ClassVar = CLOSED
 
     pager_key_file: Annotated[Name, means("Holds PagerDuty's integration key.")] = (
-        "secrets/pagerduty_routing_key"
+        "/etc/alertmanager/secrets/pagerduty_routing_key"
     )
-    chat_url_file: Annotated[Name, means("Holds Slack's address.")] = "secrets/slack_url"
+    chat_url_file: Annotated[Name, means("Holds Slack's address.")] = (
+        "/etc/alertmanager/secrets/slack_url"
+    )
     chat_channel: Annotated[Name, means("Of warnings without an owner.")] = "#toolfault"
     ticket_channel: Annotated[Name, means("Of tickets without an owner.")] = "#toolfault-tickets"
     dead_mans_switch: Annotated[Address, means("Raises the alarm when no longer called.")] = (
