@@ -2,9 +2,9 @@
 
     python benchmarks/rule_cost.py [--tools N] [--minutes M] [--speed S]
 
-Two real Prometheus servers scrape the same page of totals, one of them with the shipped rules. Two
+A real Prometheus scrapes a page of totals, once with the shipped rules and once without any. Two
 clocks: Prometheus' own of how long it evaluates, which is what delays alerts, and the difference of
-both servers' CPU time, which adds writing down what is recorded and collecting garbage. Groups are
+both CPU times, which adds writing down what is recorded and collecting garbage. Groups are
 evaluated S times as often as shipped and the cost is divided by S, so that two minutes show what an
 hour costs. What was scraped in the last minutes and recorded in the week before is written first:
 every tool fails as often as it usually does.
@@ -22,7 +22,7 @@ import tempfile
 import threading
 import time
 import urllib.request
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from itertools import product
 from math import inf
@@ -266,30 +266,31 @@ def main() -> None:
     arguments.add_argument("--minutes", type=float, default=2)
     arguments.add_argument("--speed", type=float, default=30)
     given = arguments.parse_args()
-    with ExitStack() as stack:
-        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="toolfault-cost-")))
-        began = time.time()
+    with tempfile.TemporaryDirectory(prefix="toolfault-cost-") as temporary:
+        folder, began = Path(temporary), time.time()
         past = write_history(folder, given.tools, began)
-        (pid, url), (idle, _) = (
-            stack.enter_context(
-                scraping(
-                    folder / name,
-                    stack.enter_context(totals(given.tools, began)),
-                    past,
-                    given.speed,
-                    rules=rules,
-                )
-            )
+        (spent, took, told), (idle, *_) = (
+            measured(folder / name, given, began, past, rules=rules)
             for name, rules in (("with", True), ("without", False))
         )
+    scale = 5 / given.minutes / given.speed
+    print(
+        f"{given.tools} tools, five minutes: {scale * took:.2f} s evaluating, "
+        f"{scale * (spent - idle):.2f} s of CPU"
+    )
+    print("\n".join(told))
+
+
+def measured(folder: Path, given: argparse.Namespace, began: float, past: Path, *, rules: bool):
+    """Seconds of CPU and of evaluation of a server that has the machine to itself, and its groups."""
+    with (
+        totals(given.tools, began) as web,
+        scraping(folder, web, past, given.speed, rules=rules) as (pid, url),
+    ):
         time.sleep(WARM)
-        before = cpu(pid) - cpu(idle), evaluating(url)
+        before = cpu(pid), evaluating(url)
         time.sleep(given.minutes * MINUTE)
-        after = cpu(pid) - cpu(idle), evaluating(url)
-        scale = 5 / given.minutes / given.speed
-        spent, took = (scale * (late - early) for early, late in zip(before, after, strict=True))
-        print(f"{given.tools} tools, five minutes: {took:.2f} s evaluating, {spent:.2f} s of CPU")
-        print("\n".join(groups(url, given.speed)))
+        return cpu(pid) - before[0], evaluating(url) - before[1], groups(url, given.speed)
 
 
 if __name__ == "__main__":
