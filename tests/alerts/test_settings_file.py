@@ -565,6 +565,7 @@ places:
 SELDOM = """
 rule_files: [FILE]
 evaluation_interval: PACE
+group_eval_order: [GROUPS]
 tests:
   - interval: PACE
     input_series:
@@ -584,6 +585,7 @@ RARE = """\
 LASTING = {
     "KEY": "internal_errors_elevated",
     "FILE": "toolfault-tools-long.rules.yml",
+    "GROUPS": "toolfault-tool-long",
     "PACE": "5m",
     "LATER": "1h",
     "USUAL": "toolfault_baseline:ratio1h",
@@ -594,6 +596,7 @@ LASTING = {
 TICKET = {
     "KEY": "policy_refusals_elevated",
     "FILE": "toolfault-tickets.rules.yml",
+    "GROUPS": "toolfault-ticket, toolfault-ticket-alerts",
     "PACE": "30m",
     "LATER": "6h",
     "USUAL": "toolfault_slow_baseline:ratio6h",
