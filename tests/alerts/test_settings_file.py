@@ -100,6 +100,11 @@ def test_what_is_given_replaces_the_shipped_value_and_nothing_else(tmp_path):
             "windows:\n  near: 1m\n  stretch: 3m\n",
             "mine.yml:3: windows.stretch: two of windows.stretch must fit into windows.short.",
         ),
+        # they stand in alerts and on pages that anybody may read
+        (
+            "stack: {alertmanagers: ['http://me:" + "visibly-fake" + "@alertmanager:9093']}\n",
+            "mine.yml:1: stack.alertmanagers #1: this must be written like http://localhost:3000.",
+        ),
         (
             "windows:\n  short: 3m\n",
             "mine.yml:1: windows: two of windows.stretch must fit into windows.short.",
@@ -479,9 +484,9 @@ ONE_FIRES = (
 )
 
 
-def _only_one_fires(tmp_path, place, series):
+def _only_one_fires(tmp_path, place, series, at="12m"):
     cases = ONE_FIRES.replace("SERIES", ", ".join(series)).replace("PLACE", place)
-    _passes(tmp_path, cases)
+    _passes(tmp_path, cases.replace("eval_time: 12m", f"eval_time: {at}"))
 
 
 ONLY_PAY = """
@@ -544,9 +549,8 @@ def test_in_a_place_fewer_errors_in_each_stretch_can_be_enough(tmp_path):
     build(tmp_path, _read(tmp_path, FEWER_APART))
     # two at 10m30s, two at 12m30s; n = 300, E = 0.03, k = 4: S = 15.6 everywhere
     series = [_series(service, "prod", "open", "2x3 4x16", 0.0001) for service in ("vault", "shop")]
-    cases = ONE_FIRES.replace("eval_time: 12m", "eval_time: 13m30s")
     place = 'service="vault",environment="prod",tool="open"'
-    _passes(tmp_path, cases.replace("SERIES", ", ".join(series)).replace("PLACE", place))
+    _only_one_fires(tmp_path, place, series, at="13m30s")
 
 
 LOWER = """

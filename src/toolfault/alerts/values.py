@@ -21,6 +21,13 @@ def _has_host(address: str) -> str:
     return address
 
 
+def _shown(address: str) -> str:
+    """It stands in alerts and on open pages, and a path is added: without password, without a slash."""
+    if "@" in urlsplit(address).netloc:
+        raise ValueError(address)
+    return address.rstrip("/")
+
+
 Duration = Annotated[str, Field(pattern=r"^(?:[0-9]{1,4}(?:ms|[smhdw]))+$")]
 #: A duration that is not nothing.
 Window = Annotated[str, Field(pattern=r"^(?:[1-9][0-9]{0,3}(?:ms|[smhdw]))+$")]
@@ -30,8 +37,7 @@ Share = Annotated[float, Field(gt=0, le=1)]
 Whole = Annotated[int, Field(ge=1)]
 Times = Annotated[float, Field(ge=1)]  # below, less than the usual would be far above it
 Address = Annotated[str, Field(pattern=r"^https?://[^\s]+$"), AfterValidator(_has_host)]
-#: A path is added to it: with a slash of its own there would be two.
-Base = Annotated[Address, AfterValidator(lambda address: address.rstrip("/"))]
+Base = Annotated[Address, AfterValidator(_shown)]
 
 Enabled = Annotated[bool, means("Whether the alert is there.")]
 Severity = Annotated[
